@@ -1,0 +1,16 @@
+//! The pure half of migd: what a MIG node is, what a layout means, and what must be done to get there.
+//!
+//! ```text
+//! layout file --layout::parse--> LayoutFile --target::resolve(Node)--> Target --plan::make(Node)--> Plan
+//! ```
+//!
+//! Nothing here does I/O, reads a clock, starts a thread or holds global state: the same input gives the
+//! same bytes. The driver's answers arrive as one [`node::Node`]; what is decided leaves as one plan.
+#![forbid(unsafe_code)]
+
+pub mod diagnostic;
+pub mod id;
+pub mod node;
+pub mod plan;
+pub mod profile;
+pub mod reason;
