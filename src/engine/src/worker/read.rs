@@ -1,0 +1,159 @@
+//! Reads one GPU with as few questions as are exact.
+
+use super::{compute, in_use::Users, profiles};
+use migd_core::{
+    id::{GpuUuid, PciAddress, PciId},
+    node::{Architecture, Driver, Gpu, GpuInstance, ProfileSource},
+    profile::{Attribute, GiProfile},
+};
+use migd_nvml::{Code, Device, Error};
+use std::cmp::Reverse;
+
+/// What does not change while a worker lives, so that it is asked once.
+#[derive(Debug, Clone)]
+pub(super) struct Fixed {
+    uuid: GpuUuid,
+    model: String,
+    architecture: Architecture,
+    minor: Option<u32>,
+    memory_mib: u64,
+    /// Empty until the driver has shown them.
+    profiles: Vec<GiProfile>,
+}
+
+impl Fixed {
+    fn read(device: &Device<'_>) -> Result<Fixed, Error> {
+        let minor = match device.minor() {
+            Ok(minor) => Some(minor),
+            Err(error) if error.is_absent() => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Fixed {
+            uuid: GpuUuid(device.uuid()?),
+            model: device.name()?,
+            architecture: device.architecture()?,
+            minor,
+            memory_mib: device.memory_total()? >> 20,
+            profiles: Vec::new(),
+        })
+    }
+}
+
+/// The whole GPU.
+pub(super) fn read(
+    device: &Device<'_>,
+    fixed: &mut Option<Fixed>,
+    (index, pci, pci_id): (u32, PciAddress, PciId),
+    driver: &Driver,
+) -> Result<Gpu, Error> {
+    let fixed = match fixed {
+        Some(fixed) => fixed,
+        None => fixed.insert(Fixed::read(device)?),
+    };
+    let mig = device.mig_mode()?;
+    if mig.is_some() && fixed.profiles.is_empty() {
+        fixed.profiles = profiles::read(device, fixed.memory_mib)?;
+    }
+    let (profiles, profiles_from) = if !fixed.profiles.is_empty() {
+        (fixed.profiles.clone(), ProfileSource::Driver)
+    } else {
+        let table = mig.and_then(|_| from_table(pci_id, fixed.memory_mib, driver));
+        table.map_or((Vec::new(), ProfileSource::Nobody), |profiles| (profiles, ProfileSource::Table))
+    };
+    let instances = match mig {
+        Some(mode) if mode.current => instances(device, &profiles)?,
+        _ => Vec::new(),
+    };
+    Ok(Gpu {
+        index,
+        uuid: fixed.uuid.clone(),
+        model: fixed.model.clone(),
+        pci,
+        pci_id,
+        minor: fixed.minor,
+        architecture: fixed.architecture,
+        memory_mib: fixed.memory_mib,
+        mig,
+        profiles,
+        profiles_from,
+        instances,
+    })
+}
+
+/// All GPU instances by start.
+fn instances(device: &Device<'_>, profiles: &[GiProfile]) -> Result<Vec<GpuInstance>, Error> {
+    let mut room = Room::of(profiles);
+    let mut handles = Vec::new();
+    for profile in in_order(profiles) {
+        if !room.could_hold(profile) {
+            continue;
+        }
+        let listed = match device.gpu_instances(profile.id) {
+            Ok(listed) => listed,
+            Err(error) if error.is(Code::NOT_SUPPORTED) => continue,
+            Err(error) => return Err(error),
+        };
+        for handle in listed {
+            let info = handle.info()?;
+            room.take(profile.slices, info.placement.size);
+            handles.push((handle, info, profile));
+        }
+    }
+    // Processes are asked for only where there is something to hold.
+    let users = if handles.is_empty() { Users::default() } else { Users::read(device) };
+    let mut instances = Vec::new();
+    for (handle, info, profile) in handles {
+        instances.push(GpuInstance {
+            id: info.id,
+            profile_id: info.profile_id,
+            profile: profile.name,
+            placement: info.placement,
+            in_use: users.of_instance(info.id),
+            processes: users.pids(info.id),
+            compute: compute::read(&handle, info.id, profile.name, profile.slices, &users)?,
+        });
+    }
+    instances.sort_unstable_by_key(|instance| instance.placement);
+    Ok(instances)
+}
+
+/// Profiles in the order in which they are asked for: the largest first, since they use up the GPU soonest;
+/// among equals the plain one first, since it is the likeliest.
+fn in_order(profiles: &[GiProfile]) -> Vec<&GiProfile> {
+    let mut order: Vec<&GiProfile> = profiles.iter().collect();
+    let extra = |profile: &GiProfile| (profile.name.attribute != Attribute::Plain, profile.memory_mib);
+    order.sort_by_key(|profile| (Reverse(profile.slices), extra(profile), profile.slot));
+    order
+}
+
+/// What is left of a GPU while its instances are being found.
+struct Room {
+    compute: u32,
+    memory: u32,
+}
+
+impl Room {
+    fn of(profiles: &[GiProfile]) -> Room {
+        let ends = profiles.iter().flat_map(|p| p.placements.iter().map(|place| place.end()));
+        Room {
+            compute: profiles.iter().map(|p| p.slices).max().unwrap_or_default(),
+            memory: ends.max().unwrap_or_default(),
+        }
+    }
+
+    /// Whether an instance of this profile could be among those not found yet.
+    fn could_hold(&self, profile: &GiProfile) -> bool {
+        let memory = profile.placements.iter().map(|place| place.size).min().unwrap_or_default();
+        profile.slices <= self.compute && memory <= self.memory
+    }
+
+    fn take(&mut self, compute: u32, memory: u32) {
+        self.compute = self.compute.saturating_sub(compute);
+        self.memory = self.memory.saturating_sub(memory);
+    }
+}
+
+/// What the table of GPUs has for one that hides its profiles.
+fn from_table(_: PciId, _: u64, _: &Driver) -> Option<Vec<GiProfile>> {
+    None
+}
