@@ -122,12 +122,15 @@ impl fmt::Display for PciId {
 /// [`ParseIntError`] if the digits are not of that base or do not fit.
 pub fn parse_integer(text: &str) -> Result<u64, ParseIntError> {
     let lower = text.to_ascii_lowercase();
-    match lower.as_bytes() {
-        [b'0', b'x', ..] => u64::from_str_radix(lower.trim_start_matches("0x"), 16),
-        [b'0', b'o', ..] => u64::from_str_radix(lower.trim_start_matches("0o"), 8),
-        [b'0', b'b', ..] => u64::from_str_radix(lower.trim_start_matches("0b"), 2),
-        _ => lower.parse(),
-    }
+    let (digits, radix) = match lower.as_bytes() {
+        [b'0', b'x', ..] => (lower.get(2..), 16),
+        [b'0', b'o', ..] => (lower.get(2..), 8),
+        [b'0', b'b', ..] => (lower.get(2..), 2),
+        _ => (Some(lower.as_str()), 10),
+    };
+    // The standard library takes a sign that the language of filters does not have.
+    let digits = digits.filter(|digits| !digits.starts_with(['+', '-'])).unwrap_or_default();
+    u64::from_str_radix(digits, radix)
 }
 
 #[cfg(test)]

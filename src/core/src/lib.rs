@@ -9,8 +9,16 @@
 #![forbid(unsafe_code)]
 
 pub mod diagnostic;
+pub mod document;
+pub mod draw;
+pub mod geometry;
 pub mod id;
+pub mod layout;
+pub mod near;
 pub mod node;
 pub mod plan;
 pub mod profile;
 pub mod reason;
+pub mod render;
+pub mod table;
+pub mod target;

@@ -11,8 +11,14 @@
 //! resets, and carries per GPU a fingerprint of what it was made from. Steps of one GPU are strictly ordered;
 //! GPUs do not depend on each other.
 
+mod audit;
+mod fingerprint;
+mod make;
 mod step;
 
+pub use audit::audit;
+pub use fingerprint::gpu_fingerprint;
+pub use make::{Policy, make};
 pub use step::{Action, ComputeSpec, InstanceSpec, Step};
 
 use crate::{
@@ -86,9 +92,9 @@ pub struct GpuPlan {
     pub mig_after: bool,
     /// Whether the GPU is reset.
     pub reset: bool,
-    /// Instances that stay.
+    /// Instances that stay, with their compute instances as they are afterwards.
     pub keep: Vec<InstanceSpec>,
-    /// Instances that go.
+    /// Instances that go, with their compute instances as they are now.
     pub destroy: Vec<InstanceSpec>,
     /// Instances that come.
     pub create: Vec<InstanceSpec>,

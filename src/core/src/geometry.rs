@@ -1,0 +1,1 @@
+//! The legal states of one GPU.

@@ -1,0 +1,75 @@
+//! A layout resolved against a node: what each of its GPUs is to hold.
+//!
+//! In: a [`crate::layout::Layout`] and the [`Node`]. Out: a [`Target`] in the driver's own profile ids, or
+//! everything in the layout that this node cannot mean.
+//! Not here: whether it fits, and what must go for it (see [`crate::plan`]).
+
+mod resolve;
+
+#[cfg(test)]
+mod tests;
+
+pub use resolve::resolve;
+
+use crate::{
+    diagnostic::{Diagnostic, Place},
+    id::GpuUuid,
+    profile::ProfileName,
+};
+
+/// What a node is to become.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The layout's name.
+    pub layout: String,
+    /// The GPUs that the layout decides about, by index.
+    pub gpus: Vec<GpuTarget>,
+    /// GPUs that the layout names and that cannot be worked on, with the error of each. Whether the others
+    /// go ahead without them is the caller's decision.
+    pub blocked: Vec<Blocked>,
+    /// GPUs that no rule selects, by index: left as they are.
+    pub untouched: Vec<u32>,
+    /// What the reader should know: rules that match no GPU, GPUs not covered, the layout's own notes.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// A GPU that a layout names and that cannot be worked on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocked {
+    /// NVML's index.
+    pub index: u32,
+    /// Why, as an error.
+    pub diagnostic: Diagnostic,
+}
+
+/// What one GPU is to become.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GpuTarget {
+    /// NVML's index in the node that was resolved against.
+    pub index: u32,
+    /// Which GPU.
+    pub uuid: GpuUuid,
+    /// Where the rule stands that decides about it.
+    pub place: Place,
+    /// Whether MIG is to be on.
+    pub mig: bool,
+    /// What it is to hold, by profile id; empty where MIG is off.
+    pub wanted: Vec<WantedProfile>,
+    /// Whether the profiles came from the table, to be checked against the driver once MIG is on.
+    pub provisional: bool,
+}
+
+/// What is wanted of one GPU instance profile.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WantedProfile {
+    /// The driver's profile id.
+    pub profile_id: u32,
+    /// Its name on this GPU.
+    pub profile: ProfileName,
+    /// GPU instances whose compute instances are given: for each the slice counts, largest first. One whole
+    /// compute instance is `[slices]`.
+    pub instances: Vec<Vec<u32>>,
+    /// Compute instances that go into further GPU instances of this profile, packed as the planner finds best:
+    /// slice counts, largest first.
+    pub loose: Vec<u32>,
+}
