@@ -23,6 +23,7 @@ mod outcome;
 mod process;
 mod progress;
 mod protocol;
+mod scout;
 mod site;
 pub mod worker;
 mod workers;

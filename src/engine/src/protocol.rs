@@ -22,8 +22,13 @@ pub(crate) const SCOUT_ARGUMENT: &str = "scout";
 /// To a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Request {
-    /// To the scout: which GPUs are there?
-    Scout,
+    /// To the scout: how many GPUs are there, and whose driver?
+    Count,
+    /// To the scout: what is at this index?
+    Look {
+        /// NVML's index.
+        index: u32,
+    },
     /// Read the whole GPU. What the scout knows of it need not be asked again.
     Read {
         /// NVML's index.
@@ -42,8 +47,15 @@ pub(crate) enum Request {
 /// From a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Response {
-    /// To `Scout`.
-    Scouted(Scouted),
+    /// To `Count`.
+    Counted {
+        /// The driver.
+        driver: Driver,
+        /// GPUs there are, lost ones included.
+        count: u32,
+    },
+    /// To `Look`: where it sits and what it is.
+    Found(PciAddress, PciId),
     /// To `Read`.
     Read(Box<Gpu>),
     /// To `Mode`; absent without MIG.
@@ -59,24 +71,6 @@ pub(crate) enum Response {
     Done,
     /// To anything.
     Failed(Failure),
-}
-
-/// What the scout found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Scouted {
-    /// The driver.
-    pub(crate) driver: Driver,
-    /// Every index there is.
-    pub(crate) found: Vec<Found>,
-}
-
-/// What the scout knows of one index.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Found {
-    /// NVML's index.
-    pub(crate) index: u32,
-    /// Where it sits and what it is, or why that cannot be told.
-    pub(crate) gpu: Result<(PciAddress, PciId), Failure>,
 }
 
 /// A message as a frame.

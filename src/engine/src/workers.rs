@@ -4,7 +4,8 @@ use crate::{
     error::{EngineError, Failure},
     join,
     process::Process,
-    protocol::{Found, Request, Response, SCOUT_ARGUMENT, Scouted},
+    protocol::{Request, Response},
+    scout::{self, Found},
     site::Site,
 };
 use migd_core::{
@@ -16,17 +17,17 @@ use std::{collections::BTreeMap, time::Duration};
 /// The workers of one node: one process per GPU, started when first asked.
 #[derive(Debug)]
 pub struct Workers {
-    pub(crate) site: Site,
+    site: Site,
     driver: Driver,
     found: Vec<Found>,
-    pub(crate) gpus: BTreeMap<PciAddress, GpuWorker>,
+    gpus: BTreeMap<PciAddress, GpuWorker>,
 }
 
 /// The worker of one GPU and what is known of the GPU without asking.
 #[derive(Debug)]
 pub(crate) struct GpuWorker {
     pub(crate) process: Process,
-    pub(crate) index: u32,
+    index: u32,
     pci_id: PciId,
     /// Since it first answered: who it is even when it does not.
     uuid: Option<GpuUuid>,
@@ -40,7 +41,7 @@ impl Workers {
     /// (`driver-not-loaded`), versions differ (`driver-mismatch`), not allowed (`permission-denied`), hung or
     /// crashed (`worker-hung`, `worker-lost`).
     pub async fn open(site: Site) -> Result<Workers, EngineError> {
-        let scouted = scout(&site).await?;
+        let scouted = scout::look(&site).await?;
         let mut workers = Workers { site, driver: scouted.driver, found: Vec::new(), gpus: BTreeMap::new() };
         workers.know(scouted.found);
         Ok(workers)
@@ -51,7 +52,7 @@ impl Workers {
     /// # Errors
     /// As [`Workers::open`].
     pub async fn scout_again(&mut self) -> Result<(), EngineError> {
-        let scouted = scout(&self.site).await?;
+        let scouted = scout::look(&self.site).await?;
         self.driver = scouted.driver;
         self.know(scouted.found);
         Ok(())
@@ -110,6 +111,11 @@ impl Workers {
         self.gpus.iter().filter_map(pid).collect()
     }
 
+    /// What working on the GPUs needs, borrowed apart.
+    pub(crate) fn hands(&mut self) -> (&Site, &Driver, &mut BTreeMap<PciAddress, GpuWorker>) {
+        (&self.site, &self.driver, &mut self.gpus)
+    }
+
     fn know(&mut self, found: Vec<Found>) {
         let mut before = std::mem::take(&mut self.gpus);
         for found in &found {
@@ -154,17 +160,6 @@ impl GpuWorker {
             Ok(response) => Ok(response),
             Err(error) => Err(error.failure()),
         }
-    }
-}
-
-async fn scout(site: &Site) -> Result<Scouted, EngineError> {
-    let mut process = Process::new(SCOUT_ARGUMENT);
-    let answer = process.ask(site, &Request::Scout, site.read_limit).await;
-    let left = process.leave().await;
-    match answer? {
-        Response::Scouted(scouted) => left.map(|()| scouted),
-        Response::Failed(failure) => Err(EngineError::Driver(failure)),
-        other => Err(odd(&other)),
     }
 }
 

@@ -37,7 +37,9 @@ impl<'lib> Worker<'lib> {
 
     pub(super) fn answer(&mut self, request: Request) -> Response {
         let answer = match request {
-            Request::Scout => Err(Failure::new(Reason::Internal, "a GPU's worker is no scout")),
+            Request::Count | Request::Look { .. } => {
+                Err(Failure::new(Reason::Internal, "a GPU's worker is no scout"))
+            }
             Request::Read { index, pci_id, driver } => {
                 read::read(&self.device, &mut self.fixed, (index, self.pci, pci_id), &driver)
                     .map(|gpu| {

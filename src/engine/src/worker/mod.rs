@@ -52,10 +52,7 @@ pub fn serve_if_asked() -> Option<ExitCode> {
 fn serve(role: &OsStr, library: Option<&Path>) -> io::Result<()> {
     let mut main = Main::of_stdin()?;
     if role == SCOUT_ARGUMENT {
-        while main.next()?.is_some() {
-            main.answer(&scout::scout(library))?;
-        }
-        return Ok(());
+        return scout::serve(&mut main, library);
     }
     let text = role.to_string_lossy();
     let pci: PciAddress = text.parse().map_err(io::Error::other)?;
