@@ -12,7 +12,9 @@
 //! Why processes: an NVML session is per process, so only thus can one GPU be reset while another is worked
 //! on; a driver that hangs or crashes costs one worker, never the caller.
 //!
-//! A program that hosts this calls [`worker::serve_if_asked`] first in its `main`.
+//! A program that hosts this calls [`worker::serve_if_asked`] first in its `main`, runs the rest on a tokio
+//! runtime with I/O and time, and ends with [`Workers::close`], so that whoever comes next finds no client of
+//! ours on a GPU.
 //! Not here: deciding anything (`migd-core`), who may ask, journal, holders outside NVML.
 #![forbid(unsafe_code)]
 

@@ -144,7 +144,11 @@ impl Process {
 fn spawn(role: &OsStr, site: &Site) -> io::Result<Running> {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
     ours.set_nonblocking(true)?;
-    let program = if Path::new(SELF).exists() { SELF.into() } else { std::env::current_exe()? };
+    let program = match &site.program {
+        Some(program) => program.clone(),
+        None if Path::new(SELF).exists() => SELF.into(),
+        None => std::env::current_exe()?,
+    };
     let mut name = OsString::from("migd: worker ");
     name.push(role);
     let mut command = std::process::Command::new(program);

@@ -6,6 +6,8 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 /// The place that workers work at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
+    /// The program that becomes a worker when run as one; absent: this one itself.
+    pub program: Option<PathBuf>,
     /// The library to load; absent: `libnvidia-ml.so.1` where the loader finds it.
     pub library: Option<PathBuf>,
     /// Set in the environment of workers and of the reset tool, on top of this process's own.
@@ -22,6 +24,7 @@ impl Default for Site {
     /// This machine's own driver.
     fn default() -> Site {
         Site {
+            program: None,
             library: None,
             environment: Vec::new(),
             reset_tool: PathBuf::from("nvidia-smi"),

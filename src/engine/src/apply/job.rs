@@ -158,6 +158,9 @@ impl<'p> Job<'p> {
 
     /// A step failed: undoes what was done, newest first, and says how it ended.
     pub(super) async fn fails(&mut self, hands: &mut Hands<'_>, step: Option<&Action>, cause: Failure) {
+        if step.is_none() && self.done.is_empty() {
+            return self.ends(GpuResult::NotStarted, cause);
+        }
         self.failed_step = step.cloned();
         let what = step.map(|step| format!("{}: ", describe(step))).unwrap_or_default();
         let cause = Failure::new(cause.reason, format!("{what}{}", cause.message));
@@ -214,7 +217,11 @@ impl<'p> Job<'p> {
         }
         let Some(before) = self.before.clone() else { return Ok(()) };
         let gpu = self.read(hands).await?;
-        if gpu.mig == before.mig && shape::same(&shape::of(&before), &shape::of(&gpu)) {
+        // A mode that was pending before may have been cleared; that it is not real is what counts.
+        let mode = gpu.mig.zip(before.mig).is_none_or(|(now, before)| {
+            now.current == before.current && [before.current, before.pending].contains(&now.pending)
+        });
+        if mode && shape::same(&shape::of(&before), &shape::of(&gpu)) {
             return Ok(());
         }
         let text = format!("afterwards it held {}", shape::text(&shape::of(&gpu)));

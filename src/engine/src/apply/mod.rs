@@ -30,7 +30,7 @@ use crate::{
 };
 use job::{End, Hands, Job, ms};
 use migd_core::{
-    node::Gpu,
+    node::{Gpu, GpuInstance},
     plan::{Action, Plan, gpu_fingerprint},
     reason::Reason,
 };
@@ -138,14 +138,12 @@ impl Job<'_> {
             );
             return self.ends(GpuResult::NotStarted, Failure::new(Reason::NodeChanged, text));
         }
-        let goes = |instance: &&migd_core::node::GpuInstance| {
-            instance.in_use.counts()
-                && self.plan.destroy.iter().any(|spec| spec.placement == instance.placement)
-        };
-        if let Some(instance) = gpu.instances.iter().find(goes) {
+        if let Some(instance) = self.in_the_way(&gpu) {
             let pids: Vec<String> = instance.processes.iter().map(u32::to_string).collect();
-            let by =
-                if pids.is_empty() { "something".to_owned() } else { format!("process {}", pids.join(", ")) };
+            let by = match pids.as_slice() {
+                [] => "something".to_owned(),
+                pids => format!("process {}", pids.join(", ")),
+            };
             let text = format!(
                 "{} at {} is in use by {by}; stop it, or keep the instance",
                 instance.profile, instance.placement
@@ -153,6 +151,23 @@ impl Job<'_> {
             return self.ends(GpuResult::Blocked, Failure::new(Reason::InstanceInUse, text));
         }
         self.before = Some(gpu);
+    }
+
+    /// An instance that the plan destroys, or takes a compute instance of, and that is in use.
+    fn in_the_way<'g>(&self, gpu: &'g Gpu) -> Option<&'g GpuInstance> {
+        let steps = || self.plan.mode_steps.iter().chain(&self.plan.instance_steps).map(|step| &step.action);
+        gpu.instances.iter().find(|has| {
+            steps().any(|action| match action {
+                Action::DestroyInstance { placement, .. } => {
+                    has.placement == *placement && has.in_use.counts()
+                }
+                Action::DestroyCompute { instance, compute } if has.placement == *instance => {
+                    let mut fitting = has.compute.iter().filter(|c| shape::fits_instance(compute, c));
+                    fitting.all(|c| c.in_use.counts())
+                }
+                _ => false,
+            })
+        })
     }
 
     /// Reads the GPU between the phases: it must be what the first one was to make of it.

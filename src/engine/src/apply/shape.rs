@@ -1,7 +1,7 @@
 //! What a GPU holds, as plans speak of it, and how actions change that: for comparing, never for deciding.
 
 use migd_core::{
-    node::Gpu,
+    node::{ComputeInstance, Gpu},
     plan::{Action, ComputeSpec, InstanceSpec},
 };
 use std::cmp::Reverse;
@@ -12,10 +12,7 @@ pub(crate) fn of(gpu: &Gpu) -> Vec<InstanceSpec> {
         .instances
         .iter()
         .map(|instance| {
-            let spec = |c: &migd_core::node::ComputeInstance| ComputeSpec {
-                slices: c.slices,
-                placement: c.placement,
-            };
+            let spec = |c: &ComputeInstance| ComputeSpec { slices: c.slices, placement: c.placement };
             InstanceSpec {
                 placement: instance.placement,
                 profile_id: instance.profile_id,
@@ -90,6 +87,11 @@ fn same_compute(wanted: &[ComputeSpec], has: &[ComputeSpec]) -> bool {
 
 fn fits(wanted: &ComputeSpec, has: &ComputeSpec) -> bool {
     wanted.slices == has.slices && wanted.placement.zip(has.placement).is_none_or(|(a, b)| a == b)
+}
+
+/// Whether an instance that exists is one that is meant.
+pub(crate) fn fits_instance(wanted: &ComputeSpec, has: &ComputeInstance) -> bool {
+    fits(wanted, &ComputeSpec { slices: has.slices, placement: has.placement })
 }
 
 fn order(shape: &mut [InstanceSpec]) {
