@@ -17,6 +17,12 @@ pub enum EngineError {
         .0.as_secs()
     )]
     Hung(Duration),
+    /// One that was abandoned earlier has not died yet, so another would hang as well.
+    #[error(
+        "a process that was abandoned still hangs in the driver; this GPU answers again when that has ended, \
+         or after a reboot"
+    )]
+    StillHung,
     /// A worker ended while it was needed.
     #[error("a worker process ended while it was needed ({0}); see its messages on standard error")]
     Lost(String),
@@ -33,7 +39,7 @@ impl EngineError {
     pub fn reason(&self) -> Reason {
         match self {
             EngineError::Spawn(_) | EngineError::Protocol(_) => Reason::Internal,
-            EngineError::Hung(_) => Reason::WorkerHung,
+            EngineError::Hung(_) | EngineError::StillHung => Reason::WorkerHung,
             EngineError::Lost(_) => Reason::WorkerLost,
             EngineError::Driver(failure) => failure.reason,
         }

@@ -159,3 +159,54 @@ pub struct PhaseTimes {
     /// Undoing.
     pub undo: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gpu(index: u32, result: GpuResult, reason: Option<Reason>) -> GpuOutcome {
+        GpuOutcome {
+            index,
+            uuid: GpuUuid(format!("GPU-{index}")),
+            model: "NVIDIA A30".to_owned(),
+            pci: "0000:01:00.0".parse().unwrap(),
+            result,
+            reason,
+            message: None,
+            cause: None,
+            failed_step: None,
+            done: vec![Action::SetMode { enabled: true }],
+            undone: Vec::new(),
+            reset: result == GpuResult::Changed,
+            now: None,
+            ms: PhaseTimes::default(),
+        }
+    }
+
+    #[test]
+    fn the_gravest_gpu_decides_the_exit_code() {
+        let right = gpu(0, GpuResult::Changed, None);
+        let back = gpu(1, GpuResult::RolledBack, Some(Reason::RolledBack));
+        let left = gpu(2, GpuResult::Failed, Some(Reason::RollbackFailed));
+        let exit = |gpus: &[&GpuOutcome]| {
+            Outcome::new("x", gpus.iter().map(|gpu| (*gpu).clone()).collect(), 0).exit()
+        };
+        assert_eq!(exit(&[]), Exit::Done);
+        assert_eq!(exit(&[&right]), Exit::Done);
+        assert_eq!(exit(&[&right, &back]), Exit::RolledBack);
+        assert_eq!(exit(&[&back, &left, &right]), Exit::NotRolledBack);
+        assert_eq!(gpu(0, GpuResult::PendingReset, Some(Reason::ResetRequired)).exit(), Exit::NeedsReset);
+    }
+
+    #[test]
+    fn totals_count_gpus_by_how_they_ended() {
+        let gpus = vec![gpu(0, GpuResult::Changed, None), gpu(1, GpuResult::Blocked, Some(Reason::GpuInUse))];
+        let outcome = Outcome::new("x", gpus, 7);
+        let wanted = Totals { changed: 1, failed: 1, mode_changes: 2, resets: 1, ms: 7, ..Totals::default() };
+        assert_eq!(outcome.totals, wanted);
+        let json = serde_json::to_value(&outcome).unwrap();
+        assert_eq!(json["format"], "migd-outcome/1");
+        assert_eq!(json["gpus"][1]["result"], "blocked");
+        assert_eq!(json["gpus"][1]["reason"], "gpu-in-use");
+    }
+}

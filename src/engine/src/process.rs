@@ -37,8 +37,8 @@ use tokio::{
 const SELF: &str = "/proc/self/exe";
 /// How long a worker may take to exit after its socket was closed: it shuts NVML down.
 const LEAVING: Duration = Duration::from_secs(10);
-/// How long to wait for the exit status of a worker whose socket has ended by itself.
-const DYING: Duration = Duration::from_secs(1);
+/// How long to wait for the end of a worker that was killed, or whose socket has ended by itself.
+const DYING: Duration = Duration::from_millis(500);
 
 /// A worker process, running or not.
 #[derive(Debug)]
@@ -71,11 +71,11 @@ impl Process {
         limit: Duration,
     ) -> Result<Response, EngineError> {
         if self.running.as_ref().is_some_and(|running| running.busy) {
-            self.abandon();
+            self.abandon().await;
         }
         if let Some(child) = &mut self.abandoned {
             match child.try_wait() {
-                Ok(None) => return Err(EngineError::Hung(limit)),
+                Ok(None) => return Err(EngineError::StillHung),
                 Ok(Some(_)) | Err(_) => self.abandoned = None,
             }
         }
@@ -91,7 +91,7 @@ impl Process {
             }
             Ok(Err(error)) => Err(self.lost(&error).await),
             Err(_) => {
-                self.abandon();
+                self.abandon().await;
                 Err(EngineError::Hung(limit))
             }
         }
@@ -105,7 +105,7 @@ impl Process {
         if timeout(LEAVING, child.wait()).await.is_ok() {
             return Ok(());
         }
-        self.give_up(child);
+        self.give_up(child).await;
         Err(EngineError::Hung(LEAVING))
     }
 
@@ -122,22 +122,25 @@ impl Process {
         match timeout(DYING, child.wait()).await {
             Ok(Ok(status)) => EngineError::Lost(ending(status)),
             _ => {
-                self.give_up(child);
+                self.give_up(child).await;
                 EngineError::Lost(error.to_string())
             }
         }
     }
 
-    fn abandon(&mut self) {
+    async fn abandon(&mut self) {
         if let Some(Running { child, .. }) = self.running.take() {
-            self.give_up(child);
+            self.give_up(child).await;
         }
     }
 
-    fn give_up(&mut self, mut child: Child) {
+    /// Kills it; most die of that at once, one that hangs in the driver does not.
+    async fn give_up(&mut self, mut child: Child) {
         // It may be dead already; then there is nothing to kill.
         drop(child.start_kill());
-        self.abandoned = Some(child);
+        if timeout(DYING, child.wait()).await.is_err() {
+            self.abandoned = Some(child);
+        }
     }
 }
 

@@ -11,8 +11,10 @@ use crate::{
 use migd_core::{
     id::{GpuUuid, PciAddress, PciId},
     node::{Driver, Gpu, Node, UnavailableGpu},
+    reason::Reason,
 };
 use std::{collections::BTreeMap, time::Duration};
+use tokio::process::Child;
 
 /// The workers of one node: one process per GPU, started when first asked.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub(crate) struct GpuWorker {
     pub(crate) process: Process,
     index: u32,
     pci_id: PciId,
+    /// A reset that has not ended in its time: until it does, nobody of ours opens the GPU.
+    pub(crate) being_reset: Option<Box<Child>>,
     /// Since it first answered: who it is even when it does not.
     uuid: Option<GpuUuid>,
 }
@@ -47,11 +51,15 @@ impl Workers {
         Ok(workers)
     }
 
-    /// Looks again which GPUs there are: after a change of mode or a reset, indexes may differ.
+    /// Looks again which GPUs there are: after a change of mode or a reset, indexes may differ. What is known is
+    /// kept while a reset has not ended, since the scout would open that GPU too.
     ///
     /// # Errors
     /// As [`Workers::open`].
     pub async fn scout_again(&mut self) -> Result<(), EngineError> {
+        if self.gpus.values_mut().any(GpuWorker::still_being_reset) {
+            return Ok(());
+        }
         let scouted = scout::look(&self.site).await?;
         self.driver = scouted.driver;
         self.know(scouted.found);
@@ -124,6 +132,7 @@ impl Workers {
                     process: Process::new(pci.to_string()),
                     index: found.index,
                     pci_id,
+                    being_reset: None,
                     uuid: None,
                 });
                 worker.index = found.index;
@@ -148,6 +157,14 @@ impl GpuWorker {
         }
     }
 
+    fn still_being_reset(&mut self) -> bool {
+        let running = self.being_reset.as_mut().is_some_and(|tool| matches!(tool.try_wait(), Ok(None)));
+        if !running {
+            self.being_reset = None;
+        }
+        running
+    }
+
     /// Asks anything; what the worker says of a failure is an error here.
     pub(crate) async fn ask(
         &mut self,
@@ -155,6 +172,10 @@ impl GpuWorker {
         request: &Request,
         limit: Duration,
     ) -> Result<Response, Failure> {
+        if self.still_being_reset() {
+            let text = "a reset of this GPU still runs; it is left alone until that has ended";
+            return Err(Failure::new(Reason::ResetFailed, text));
+        }
         match self.process.ask(site, request, limit).await {
             Ok(Response::Failed(failure)) => Err(failure),
             Ok(response) => Ok(response),

@@ -180,15 +180,7 @@ impl<'p> Job<'p> {
             self.end = Some(End { result: GpuResult::Failed, why: Some(why), cause: Some(cause) });
             return;
         }
-        let (result, why) = match cause.reason {
-            reason if reason.exit() == Exit::Blocked => (GpuResult::Blocked, cause.clone()),
-            Reason::ProvisionalWrong => (GpuResult::Refused, cause.clone()),
-            Reason::PermissionDenied if nothing_done => (GpuResult::NotStarted, cause.clone()),
-            _ => {
-                let text = format!("{}; the GPU is as it was before", cause.message);
-                (GpuResult::RolledBack, Failure::new(Reason::RolledBack, text))
-            }
-        };
+        let (result, why) = verdict(&cause, nothing_done);
         self.end = Some(End { result, why: Some(why), cause: Some(cause) });
     }
 
@@ -229,6 +221,19 @@ impl<'p> Job<'p> {
     }
 }
 
+/// What a failure that was wholly undone comes to.
+fn verdict(cause: &Failure, nothing_done: bool) -> (GpuResult, Failure) {
+    match cause.reason {
+        reason if reason.exit() == Exit::Blocked => (GpuResult::Blocked, cause.clone()),
+        Reason::ProvisionalWrong => (GpuResult::Refused, cause.clone()),
+        Reason::PermissionDenied if nothing_done => (GpuResult::NotStarted, cause.clone()),
+        _ => {
+            let text = format!("{}; the GPU is as it was before", cause.message);
+            (GpuResult::RolledBack, Failure::new(Reason::RolledBack, text))
+        }
+    }
+}
+
 /// Whether a step whose end nobody saw has been done, by what the GPU holds now.
 fn happened(step: &Action, expected: &[InstanceSpec], gpu: &Gpu) -> bool {
     if let Action::SetMode { enabled } = step {
@@ -258,3 +263,6 @@ pub(super) fn describe(action: &Action) -> String {
 pub(super) fn ms(begun: Instant) -> u64 {
     u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

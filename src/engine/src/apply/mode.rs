@@ -128,13 +128,13 @@ impl Job<'_> {
                 self.reset = true;
                 read_mode(hands).await.map_err(Stop::Undo)
             }
-            Err(trouble) => Err(self.understand(trouble)),
+            Err(trouble) => Err(self.understand(hands, trouble, limit)),
         };
         self.ms.reset += ms(begun);
         mode
     }
 
-    fn understand(&self, trouble: Trouble) -> Stop {
+    fn understand(&self, hands: &mut Hands<'_>, trouble: Trouble, limit: Duration) -> Stop {
         let pci = self.plan.pci;
         let word = if self.plan.mig_after { "on" } else { "off" };
         let pending = format!("MIG is set to turn {word} and stays so");
@@ -158,20 +158,20 @@ impl Job<'_> {
                 );
                 Stop::Leave(GpuResult::PendingReset, Failure::new(Reason::ResetRequired, text))
             }
-            Trouble::Hung(limit) => {
-                let text = format!(
-                    "the reset of {pci} has not ended within {} s; it was not killed, and the GPU is left alone. \
-                     Look whether it ends, and in the kernel log",
-                    limit.as_secs()
-                );
-                Stop::Leave(GpuResult::Failed, Failure::new(Reason::ResetFailed, text))
-            }
             // What the driver said before it was tried: seen where a GPU is passed through to a virtual machine.
             Trouble::Failed(said)
                 if matches!(self.activation, Code::RESET_REQUIRED | Code::NOT_SUPPORTED) =>
             {
                 let text = format!("the reset failed ({said}); {pending}: reboot, then apply again");
                 Stop::Leave(GpuResult::PendingReboot, Failure::new(Reason::RebootRequired, text))
+            }
+            Trouble::Hung(tool) => {
+                hands.worker.being_reset = Some(tool);
+                let text = format!(
+                    "the reset of {pci} has not ended within {limit:?}; it was not killed, and the GPU is left \
+                     alone. Look whether it ends, and in the kernel log"
+                );
+                Stop::Leave(GpuResult::Failed, Failure::new(Reason::ResetFailed, text))
             }
             Trouble::Failed(said) => {
                 Stop::Undo(Failure::new(Reason::ResetFailed, format!("the reset failed: {said}")))

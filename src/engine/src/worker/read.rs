@@ -159,3 +159,37 @@ impl Room {
 fn from_table(pci_id: PciId, memory_mib: u64, driver: &Driver) -> Option<Vec<GiProfile>> {
     Table::shipped().ok()?.profiles_for(pci_id, memory_mib, driver.branch())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn a100() -> Vec<GiProfile> {
+        let table = Table::shipped().unwrap();
+        table.by_key("a100-40gb").unwrap().profiles.clone()
+    }
+
+    #[test]
+    fn the_largest_profiles_are_asked_for_first() {
+        let profiles = a100();
+        let names: Vec<String> = in_order(&profiles).iter().map(|p| p.name.to_string()).collect();
+        assert_eq!(names, ["7g.40gb", "4g.20gb", "3g.20gb", "2g.10gb", "1g.5gb", "1g.10gb", "1g.5gb+me"]);
+    }
+
+    #[test]
+    fn nothing_more_is_asked_once_slices_of_either_kind_are_used_up() {
+        let profiles = a100();
+        let could = |taken: &[(u32, u32)]| {
+            let mut room = Room::of(&profiles);
+            for (compute, memory) in taken {
+                room.take(*compute, *memory);
+            }
+            profiles.iter().any(|profile| room.could_hold(profile))
+        };
+        assert!(could(&[]));
+        assert!(could(&[(3, 4), (2, 2), (1, 1)]));
+        assert!(!could(&[(3, 4), (2, 2), (1, 1), (1, 1)]));
+        // Two 3g leave a compute slice and no memory.
+        assert!(!could(&[(3, 4), (3, 4)]));
+    }
+}
