@@ -10,7 +10,7 @@
 
 mod clash;
 mod compute;
-mod walk;
+pub(crate) mod walk;
 
 #[cfg(test)]
 mod tests;

@@ -181,8 +181,8 @@ fn resolve_gpu(
         uuid: gpu.uuid.clone(),
         place: rule.place.clone(),
         mig: matches!(rule.wish, Wish::On(_)),
+        provisional: !wanted.is_empty() && gpu.profiles_from == ProfileSource::Table,
         wanted,
-        provisional: matches!(rule.wish, Wish::On(_)) && gpu.profiles_from == ProfileSource::Table,
     })
 }
 
