@@ -11,6 +11,8 @@
 pub mod diagnostic;
 pub mod document;
 pub mod draw;
+#[cfg(test)]
+mod fixtures;
 pub mod geometry;
 pub mod id;
 pub mod layout;

@@ -14,11 +14,19 @@
 mod audit;
 mod fingerprint;
 mod make;
+mod pack;
+mod refuse;
+mod search;
+mod split;
 mod step;
+
+#[cfg(test)]
+mod tests;
 
 pub use audit::audit;
 pub use fingerprint::gpu_fingerprint;
 pub use make::{Policy, make};
+pub(crate) use refuse::holder;
 pub use step::{Action, ComputeSpec, InstanceSpec, Step};
 
 use crate::{

@@ -10,6 +10,7 @@ mod resolve;
 mod tests;
 
 pub use resolve::resolve;
+pub(crate) use resolve::{indexes, short_model};
 
 use crate::{
     diagnostic::{Diagnostic, Place},

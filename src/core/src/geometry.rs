@@ -1,1 +1,0 @@
-//! The legal states of one GPU.
