@@ -184,6 +184,16 @@ impl<'p> Job<'p> {
         self.end = Some(End { result, why: Some(why), cause: Some(cause) });
     }
 
+    /// What undoes an action here. Setting the mode that is, to clear a pending one, is not undone: it would
+    /// turn the GPU's mode, where before it was only going to turn.
+    fn undoing(&self, action: &Action) -> Option<Action> {
+        let was = self.before.as_ref().and_then(|gpu| gpu.mig).map(|mode| mode.current);
+        match action {
+            Action::SetMode { enabled } if was == Some(*enabled) => None,
+            action => action.undo(),
+        }
+    }
+
     async fn undo(
         &mut self,
         hands: &mut Hands<'_>,
@@ -200,7 +210,7 @@ impl<'p> Job<'p> {
             }
         }
         for action in self.done.clone().iter().rev() {
-            let Some(undo) = action.undo() else { continue };
+            let Some(undo) = self.undoing(action) else { continue };
             let mode = self.act(hands, &undo, UNDO_LIMIT).await?;
             if let Action::SetMode { enabled } = undo {
                 self.settle_back(hands, enabled, mode).await?;

@@ -74,3 +74,19 @@ fn a_mode_that_is_only_pending_has_been_set() {
     assert!(happened(&step, &[], &gpu(MigMode { current: false, pending: true })));
     assert!(!happened(&step, &[], &gpu(MigMode { current: false, pending: false })));
 }
+
+#[test]
+fn clearing_a_pending_mode_is_not_undone_by_turning_the_mode() {
+    let plan: GpuPlan = serde_json::from_value(serde_json::json!({
+        "index": 0, "uuid": "GPU-0", "model": "NVIDIA A30", "pci": "0000:01:00.0", "fingerprint": "",
+        "provisional": false, "mode_now": null, "mig_after": true, "reset": false, "keep": [], "destroy": [],
+        "create": [], "mode_steps": [], "instance_steps": [], "after": [],
+    }))
+    .unwrap();
+    let mut job = Job::new(&plan);
+    let set = Action::SetMode { enabled: true };
+    job.before = Some(gpu(MigMode { current: true, pending: false }));
+    assert_eq!(job.undoing(&set), None);
+    job.before = Some(gpu(MigMode { current: false, pending: false }));
+    assert_eq!(job.undoing(&set), Some(Action::SetMode { enabled: false }));
+}
