@@ -1,6 +1,11 @@
-//! Plans made by hand: what the planner would say, and what it never would.
+//! What the integration tests share: simulated nodes, layouts in short, and plans made by hand that the planner
+//! would never make.
 #![allow(dead_code, reason = "not every test file uses all of it")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
+
+mod node;
+
+pub(crate) use node::{Simulated, planned};
 
 use migd_core::{
     node::{Gpu, Node},
@@ -9,7 +14,7 @@ use migd_core::{
 };
 
 /// What a GPU holds, `1g.5gb@0 3g.20gb@4(2+1)`; `*` after an instance that is in use.
-pub fn held(gpu: &Gpu) -> String {
+pub(crate) fn held(gpu: &Gpu) -> String {
     let instance = |i: &migd_core::node::GpuInstance| {
         let split: Vec<String> = i.split().iter().map(u32::to_string).collect();
         let split =
@@ -21,7 +26,7 @@ pub fn held(gpu: &Gpu) -> String {
 }
 
 /// An instance from `3g.20gb@4` or `3g.20gb@4(2+1)` on this GPU.
-pub fn spec(gpu: &Gpu, text: &str) -> InstanceSpec {
+pub(crate) fn spec(gpu: &Gpu, text: &str) -> InstanceSpec {
     let (text, split) = text.split_once('(').map_or((text, None), |(text, split)| (text, Some(split)));
     let (name, start) = text.split_once('@').unwrap();
     let profile = gpu.profiles.iter().find(|p| p.name.to_string() == name);
@@ -43,12 +48,12 @@ pub fn spec(gpu: &Gpu, text: &str) -> InstanceSpec {
 }
 
 /// Instances from words as [`spec`] takes them.
-pub fn specs(gpu: &Gpu, text: &str) -> Vec<InstanceSpec> {
+pub(crate) fn specs(gpu: &Gpu, text: &str) -> Vec<InstanceSpec> {
     text.split_whitespace().map(|word| spec(gpu, word)).collect()
 }
 
 /// A plan for GPUs by index: `None` turns MIG off, `Some` holds exactly these.
-pub fn plan(node: &Node, wanted: &[(u32, Option<&str>)]) -> Plan {
+pub(crate) fn plan(node: &Node, wanted: &[(u32, Option<&str>)]) -> Plan {
     let gpus = wanted.iter().map(|(index, wanted)| {
         let gpu = node.gpus.iter().find(|gpu| gpu.index == *index).unwrap();
         gpu_plan(node, gpu, *wanted)
@@ -132,6 +137,6 @@ fn creating(spec: &InstanceSpec) -> Vec<Action> {
     destroying(spec).iter().rev().filter_map(Action::undo).collect()
 }
 
-pub fn step(action: Action) -> Step {
+pub(crate) fn step(action: Action) -> Step {
     Step { action, limit_ms: 20_000 }
 }
