@@ -76,7 +76,10 @@ impl Workers {
     pub async fn snapshot(&mut self) -> Node {
         let mut node = Node { driver: self.driver.clone(), gpus: Vec::new(), unavailable: Vec::new() };
         for found in &self.found {
-            if let Err(failure) = &found.gpu {
+            let has_worker = || self.gpus.values().any(|worker| worker.index == found.index);
+            if let Err(failure) = &found.gpu
+                && !has_worker()
+            {
                 node.unavailable.push(UnavailableGpu {
                     index: found.index,
                     pci: None,
@@ -128,16 +131,17 @@ impl Workers {
         let mut before = std::mem::take(&mut self.gpus);
         for found in &found {
             if let Ok((pci, pci_id)) = found.gpu {
-                let mut worker = before.remove(&pci).unwrap_or_else(|| GpuWorker {
-                    process: Process::new(pci.to_string()),
-                    index: found.index,
-                    pci_id,
-                    being_reset: None,
-                    uuid: None,
-                });
+                let mut worker = before.remove(&pci).unwrap_or_else(|| GpuWorker::new(pci, pci_id));
                 worker.index = found.index;
                 worker.pci_id = pci_id;
                 self.gpus.insert(pci, worker);
+            }
+        }
+        // What cannot be told now may be what was there before; its worker says what is the matter with it.
+        for found in found.iter().filter(|found| found.gpu.is_err()) {
+            let known = before.iter().find(|(_, worker)| worker.index == found.index).map(|(pci, _)| *pci);
+            if let Some(worker) = known.and_then(|pci| before.remove_entry(&pci)) {
+                self.gpus.extend([worker]);
             }
         }
         self.found = found;
@@ -145,15 +149,26 @@ impl Workers {
 }
 
 impl GpuWorker {
+    fn new(pci: PciAddress, pci_id: PciId) -> GpuWorker {
+        let process = Process::new(pci.to_string());
+        GpuWorker { process, index: 0, pci_id, being_reset: None, uuid: None }
+    }
+
     /// Reads the whole GPU.
     pub(crate) async fn read(&mut self, site: &Site, driver: &Driver) -> Result<Gpu, Failure> {
         let request = Request::Read { index: self.index, pci_id: self.pci_id, driver: driver.clone() };
-        match self.ask(site, &request, site.read_limit).await? {
-            Response::Read(gpu) => {
+        match self.ask(site, &request, site.read_limit).await {
+            Ok(Response::Read(gpu)) => {
                 self.uuid = Some(gpu.uuid.clone());
                 Ok(*gpu)
             }
-            other => Err(odd(&other).failure()),
+            Ok(other) => Err(odd(&other).failure()),
+            Err(failure) => {
+                // A session that was open when the GPU was reset, or the driver reloaded, does not recover: the
+                // next reading begins with a new one. That it may not end at all is told then.
+                drop(self.process.leave().await);
+                Err(failure)
+            }
         }
     }
 

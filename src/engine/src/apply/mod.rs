@@ -41,6 +41,9 @@ use std::{
 
 /// Carries out `plan`. Never fails as a whole: what became of each GPU is in the outcome. A plan with nothing to
 /// do asks the driver nothing.
+///
+/// Dropping the future stops it between steps: what a worker is at is not finished for sure, and nothing is
+/// undone. The workers stay usable.
 pub async fn apply(plan: &Plan, workers: &mut Workers, progress: &Progress) -> Outcome {
     let begun = Instant::now();
     let mut jobs: Vec<Job<'_>> = plan.gpus.iter().map(Job::new).collect();
@@ -99,7 +102,9 @@ async fn on_each(jobs: &mut [Job<'_>], workers: &mut Workers, progress: &Progres
             Some(worker) => side_by_side.push(phase.run(job, Hands { worker, site, driver, progress })),
             None => {
                 let text = format!("there is no GPU at {} any more; plan again", job.plan.pci);
-                job.ends(GpuResult::NotStarted, Failure::new(Reason::NodeChanged, text));
+                let untouched = job.done.is_empty();
+                let result = if untouched { GpuResult::NotStarted } else { GpuResult::Failed };
+                job.ends(result, Failure::new(Reason::NodeChanged, text));
             }
         }
     }

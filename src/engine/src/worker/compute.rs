@@ -92,7 +92,7 @@ pub(super) fn profile_of(
         if of_slot != slices {
             break;
         }
-        match instance.compute_profile(slot) {
+        match instance.compute_profile(slot).map(|info| with_slices(info, slot)) {
             Ok(info) if info.slices == slices => return Ok(Some(info)),
             Ok(_) => {}
             Err(error) if error.is_absent() || error.is(Code::INVALID_ARGUMENT) => {}
@@ -107,13 +107,19 @@ fn profiles(instance: &GpuInstance<'_>) -> Result<Vec<ComputeProfileInfo>, Error
     let mut profiles = Vec::new();
     for slot in 0..MOST_SLOTS {
         match instance.compute_profile(slot) {
-            Ok(info) => profiles.push(info),
+            Ok(info) => profiles.push(with_slices(info, slot)),
             Err(error) if error.is(Code::INVALID_ARGUMENT) => break,
             Err(error) if error.is_absent() => {}
             Err(error) => return Err(error),
         }
     }
     Ok(profiles)
+}
+
+/// A driver that does not say the slices says them by the slot.
+fn with_slices(info: ComputeProfileInfo, slot: u32) -> ComputeProfileInfo {
+    let said = (info.slices > 0).then_some(info.slices);
+    ComputeProfileInfo { slices: said.or_else(|| compute_slices_of_slot(slot)).unwrap_or_default(), ..info }
 }
 
 /// Slots with their slices, up to `most`, largest first.

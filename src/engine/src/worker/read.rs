@@ -135,10 +135,12 @@ struct Room {
 
 impl Room {
     fn of(profiles: &[GiProfile]) -> Room {
-        let ends = profiles.iter().flat_map(|p| p.placements.iter().map(|place| place.end()));
+        let end = |p: &GiProfile| p.placements.iter().map(|place| place.end()).max();
+        // Where the places of one profile are not told, nobody knows how far the memory reaches.
+        let ends: Option<Vec<u32>> = profiles.iter().map(end).collect();
         Room {
             compute: profiles.iter().map(|p| p.slices).max().unwrap_or_default(),
-            memory: ends.max().unwrap_or_default(),
+            memory: ends.and_then(|ends| ends.into_iter().max()).unwrap_or(u32::MAX),
         }
     }
 
@@ -191,5 +193,10 @@ mod tests {
         assert!(!could(&[(3, 4), (2, 2), (1, 1), (1, 1)]));
         // Two 3g leave a compute slice and no memory.
         assert!(!could(&[(3, 4), (3, 4)]));
+        let mut unsure = profiles.clone();
+        unsure[0].placements.clear();
+        let mut room = Room::of(&unsure);
+        room.take(6, 8);
+        assert!(unsure.iter().any(|profile| room.could_hold(profile)));
     }
 }
