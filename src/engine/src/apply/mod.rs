@@ -111,11 +111,12 @@ async fn on_each(jobs: &mut [Job<'_>], workers: &mut Workers, progress: &Progres
     join::all(side_by_side).await;
 }
 
-/// A node that is not what was planned on, or holders in the way, refuse the whole plan before the first write.
+/// A node that is not what was planned on, holders in the way, or a lack of rights refuse the whole plan before the first write.
 fn refused_as_a_whole(jobs: &mut [Job<'_>]) -> bool {
     let stops = |job: &&Job<'_>| {
         let why = job.end.as_ref().and_then(|end| end.why.as_ref());
-        why.filter(|why| matches!(why.reason, Reason::NodeChanged | Reason::InstanceInUse)).is_some()
+        let whole = [Reason::NodeChanged, Reason::InstanceInUse, Reason::PermissionDenied];
+        why.is_some_and(|why| whole.contains(&why.reason))
     };
     let Some(first) = jobs.iter().find(stops) else { return false };
     let index = first.plan.index;

@@ -117,7 +117,11 @@ impl Main {
         let frame = protocol::to_frame(response).or_else(|error| {
             protocol::to_frame(&Response::Failed(Failure::new(Reason::Internal, error.to_string())))
         })?;
-        self.stream.write_all(&frame)
+        match self.stream.write_all(&frame) {
+            // Nobody is there to hear it; the next request will not come either.
+            Err(error) if gone(&error) => Ok(()),
+            answer => answer,
+        }
     }
 }
 
