@@ -82,7 +82,7 @@ fn random_wish(gpu: &Gpu, seed: &[u8]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 6_000, ..ProptestConfig::default() })]
 
     #[test]
     fn carried_out_it_is_the_target_and_nothing_is_left_to_do(
