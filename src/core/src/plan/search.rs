@@ -141,10 +141,8 @@ fn matches_already(present: &[Present], wanted: &[WantedProfile]) -> bool {
             .collect();
         covered += splits.len();
         for instance in &profile.instances {
-            match splits.iter().position(|split| split == instance) {
-                Some(at) => drop(splits.swap_remove(at)),
-                None => return false,
-            }
+            let Some(at) = splits.iter().position(|split| split == instance) else { return false };
+            splits.swap_remove(at);
         }
         if splits.iter().any(Vec::is_empty) {
             return false;
