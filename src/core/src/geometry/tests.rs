@@ -219,3 +219,20 @@ fn refuses_a_list_of_profiles_that_no_gpu_has() {
     let many: Vec<GiProfile> = std::iter::repeat_n(far[1].clone(), 33).collect();
     assert!(Geometry::new(&many, 580).is_err());
 }
+
+/// A planner that ignores where memory slices lie publishes geometries that no GPU can hold.
+#[test]
+fn names_the_clash_in_each_illegal_geometry_of_a_published_planner() {
+    let (profiles, geometry) = geometry("a100-80gb", 580);
+    let mut illegal = Vec::new();
+    let scenarios = include_str!("../../tests/data/parvagpu-placements.txt");
+    for scenario in scenarios.lines().filter(|line| !line.starts_with('#')) {
+        let clashes: Vec<Clash> =
+            scenario.split(" | ").filter_map(|gpu| geometry.legal(&at(&profiles, gpu)).err()).collect();
+        for clash in &clashes {
+            assert!(matches!(clash, Clash::Overlap(..) | Clash::NoSuchPlace(_)), "{clash}");
+        }
+        illegal.push((scenario.split(" | ").count(), clashes.len()));
+    }
+    assert_eq!(illegal, [(2, 0), (3, 1), (5, 4), (7, 5), (13, 11), (16, 11)]);
+}

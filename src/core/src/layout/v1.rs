@@ -90,6 +90,10 @@ impl Reader {
         }
         match fields.get("mig-configs") {
             None => Vec::new(),
+            Some((key, Tree { value: Value::Map(entries), .. })) if entries.is_empty() => {
+                self.say(fault(Reason::LayoutInvalid, &key.place, "'mig-configs' has no layouts"));
+                Vec::new()
+            }
             Some((_, Tree { value: Value::Map(entries), .. })) => {
                 let layouts = self.fields(entries, "mig-configs");
                 let mut layouts: Vec<Layout> =

@@ -210,3 +210,36 @@ fn totals_are_those_of_all_gpus() {
     let expected = Summary { keep: 2, destroy: 2, create: 54, mode_changes: 0, resets: 0 };
     assert_eq!(plan.summary, expected);
 }
+
+/// Spellings after which the peer rebuilds a GPU at each run.
+#[rstest]
+#[case("\"1g.5gb\": 0, \"2g.10gb\": 3")]
+#[case("\"1c.1g.5gb\": 7")]
+#[case("\"1c.3g.20gb\": 2, \"2c.3g.20gb\": 1")]
+#[case("")]
+fn a_second_run_has_nothing_to_do(#[case] devices: &str) {
+    let text = format!(
+        "version: v1\nmig-configs:\n  one:\n  - devices: all\n    mig-enabled: true\n    mig-devices: {{{devices}}}\n"
+    );
+    let file = crate::layout::parse(&text, "t").unwrap();
+    let mut node = node(vec![gpu(A100, 0), crate::fixtures::plain_gpu(1), gpu(A100, 2)]);
+    for done in [false, true] {
+        let target = crate::target::resolve(file.find("one").unwrap(), &node).unwrap();
+        let plan = make(&node, &target, &Policy::default()).unwrap();
+        assert_eq!(plan.is_empty(), done || devices.is_empty());
+        for gpu_plan in &plan.gpus {
+            let gpu = node.gpus.iter_mut().find(|gpu| gpu.uuid == gpu_plan.uuid).unwrap();
+            *gpu = carried_out(gpu, gpu_plan);
+        }
+    }
+}
+
+/// An instance without compute instances is no device, and is not passed over.
+#[test]
+fn an_instance_without_compute_instances_is_seen() {
+    let half = holding(gpu(A100, 0), "1g@0:none 2g@2:none");
+    let plan = plan_one(half.clone(), "7x1g").unwrap();
+    assert_eq!(counts(&plan), [1, 1, 6]);
+    assert_eq!(after(&plan), "1g@0 1g@1 1g@2 1g@3 1g@4 1g@5 1g@6");
+    assert_eq!(counts(&plan_one(half, "").unwrap()), [0, 2, 0]);
+}
