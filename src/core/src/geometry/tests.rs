@@ -125,7 +125,7 @@ fn names_the_two_that_clash() {
         says("4g@0 1g@4 1g@5 1g@6 1g@7"),
         "1g.5gb @7:1 is not a place that this GPU has for this profile"
     );
-    assert_eq!(says("1g+me@0 1g+me@1"), "2 x 1g.5gb+me: at most 1 fit");
+    assert_eq!(says("1g+me@0 1g+me@1"), "at most 1 x 1g.5gb+me fit");
     assert_eq!(says("1g@0 1g@1 1g@2 1g@3 3g@4 7g@0"), "1g.5gb @0:1 and 7g.40gb @0:8 share memory slices");
 }
 

@@ -188,6 +188,7 @@ fn says_where_the_text_is_no_yaml(#[case] text: &str) {
     let faults = parse(text, "t").unwrap_err();
     assert_eq!((faults.len(), faults[0].reason), (1, Reason::LayoutSyntax), "{faults:?}");
     assert!(faults[0].place.is_some(), "{faults:?}");
+    assert!(!faults[0].message.contains("line"), "the place is told once: {faults:?}");
 }
 
 #[test]
@@ -254,12 +255,13 @@ fn hostile_texts_are_refused_by_budget() {
         laughs.push_str(&format!("a{level}: &a{level} [{uses}]\n"));
     }
     let deep = format!("version: {}{}", "[".repeat(5000), "]".repeat(5000));
-    let deep_blocks: String = (0..5000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+    let deep_blocks: String = (0..1000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
     let long = "x".repeat(5 << 20);
     for text in [laughs, deep, deep_blocks, long] {
         let start = std::time::Instant::now();
         let faults = parse(&text, "t").unwrap_err();
         assert_eq!(faults[0].reason, Reason::LayoutSyntax, "{:?}", faults[0]);
+        assert!(faults[0].message.contains("a layout file"), "{:?}", faults[0]);
         assert!(start.elapsed().as_secs() < 2, "{:?} {:?}", start.elapsed(), faults[0]);
     }
 }
