@@ -138,8 +138,10 @@ fn all_media_engines_exclude_other_media() {
     for state in ["1g+me.all@0 1g@3", "1g+me.all@0 1g+me@3", "1g+me.all@0 2g+gfx@6", "2g+me.all@0 2g@6"] {
         assert!(matches!(legal(state), Err(Clash::Engine { .. })), "{state}");
     }
-    let said = legal("1g+me.all@0 1g@3").unwrap_err().to_string();
-    assert_eq!(said, "1g.24gb and 1g.24gb+me.all cannot exist together: they need the same decoder");
+    for state in ["1g+me.all@0 1g@3", "1g-me@0 1g+me.all@3 1g@6"] {
+        let said = legal(state).unwrap_err().to_string();
+        assert_eq!(said, "1g.24gb and 1g.24gb+me.all cannot exist together: they need the same decoder");
+    }
 }
 
 #[test]

@@ -120,6 +120,11 @@ fn says_why_a_layout_can_never_fit(#[case] wish: &str, #[case] says: &str) {
 #[case("3g@4:1c*+2c", "1c.3g", "3g@4:1c", [1, 0, 0])]
 #[case("3g@0:2c+1c 3g@4", "3g 2c.3g 1c.3g", "3g@0:2c+1c 3g@4", [2, 0, 0])]
 #[case("", "3g:2c+1c", "3g@4:2c+1c", [0, 0, 1])]
+// Two slices only begin at 0, where one sits: a second instance spares it.
+#[case("3g@4:1c", "2c.3g 1c.3g", "3g@0:2c 3g@4:1c", [1, 0, 1])]
+#[case("3g@0:1c+1c+1c 3g@4:1c", "3g:1c+1c", "3g@0:1c+1c", [1, 1, 0])]
+#[case("3g@0:1c 3g@4:2c", "3g:2c+1c 3g:1c", "3g@0:1c 3g@4:2c+1c", [2, 0, 0])]
+#[case("3g@0:2c+1c 3g@4:none", "3g:2c+1c", "3g@0:2c+1c", [1, 1, 0])]
 fn compute_instances_change_without_touching_the_instance(
     #[case] now: &str,
     #[case] wish: &str,
