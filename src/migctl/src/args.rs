@@ -1,0 +1,78 @@
+//! What can be typed.
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+use std::{ffi::OsString, path::PathBuf};
+
+/// Keeps this node's GPUs cut into MIG instances as a layout says.
+#[derive(Debug, Parser)]
+#[command(name = "migctl", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
+pub(crate) struct Args {
+    /// Which node, and how to answer.
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The exit codes, as `--help` shows them.
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, or nothing to do; 1 failed inside; 2 the plan has changes; 3 invalid input;
+4 blocked by what is in use; 5 needs a reset or a reboot; 6 failed and rolled back; 7 failed and not rolled
+back; 8 driver unavailable; 9 permission denied; 10 cancelled or out of time.";
+
+/// Options of every command.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct Common {
+    /// Work on a simulated node instead of this machine's driver: 8xa100-40gb, dgx-h100, or a file
+    #[arg(long, global = true, value_name = "NODE")]
+    pub(crate) simulate: Option<String>,
+    /// Where the simulated node is kept
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// Write every call of the simulated driver to this file, as JSON lines
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Answer with one JSON document on standard output
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show every GPU, drawn to scale in slices, with its instances
+    Status,
+    /// Show what applying a layout would do, and do nothing; exit 2 if there is something to do
+    Plan(Layout),
+    /// Make this node what a layout says
+    Apply(Layout),
+    /// List the layouts
+    Layouts(File),
+    /// Make, show and change simulated nodes (nvml-simulator); `migctl simulate --help` says how
+    #[command(disable_help_flag = true)]
+    Simulate {
+        /// Handed to nvml-simulator as they are
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<OsString>,
+    },
+}
+
+/// A layout by name.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct Layout {
+    /// The layout's name
+    #[arg(value_name = "LAYOUT")]
+    pub(crate) name: String,
+    /// Where it stands.
+    #[command(flatten)]
+    pub(crate) file: File,
+}
+
+/// A layout file.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct File {
+    /// The layout file, `-` for standard input; without it the layouts that migd ships
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    pub(crate) path: Option<PathBuf>,
+}

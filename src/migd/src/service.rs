@@ -1,0 +1,127 @@
+//! The service object: status, plan, apply.
+
+use crate::layouts::LayoutText;
+use migd_core::{
+    diagnostic::Diagnostic,
+    document::Failure,
+    layout::LayoutFile,
+    node::Node,
+    plan::{self, Plan, Policy},
+    reason::Reason,
+    target,
+};
+use migd_engine::{EngineError, Outcome, Progress, Site, Workers};
+
+/// Answers for one node.
+#[derive(Debug, Clone)]
+pub struct Service {
+    site: Site,
+}
+
+/// A plan and the node that it was made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// The node as it was read.
+    pub node: Node,
+    /// What is to be done to it.
+    pub plan: Plan,
+}
+
+/// What came of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// The plan that was carried out.
+    pub planned: Planned,
+    /// The result, read back.
+    pub outcome: Outcome,
+}
+
+impl Service {
+    /// A service for the node behind this driver.
+    pub fn new(site: Site) -> Service {
+        Service { site }
+    }
+
+    /// Reads the whole node.
+    ///
+    /// # Errors
+    /// If nothing can be told of any GPU: no driver, no right, no answer.
+    pub async fn status(&self) -> Result<Node, Failure> {
+        let mut workers = self.open().await?;
+        let node = workers.snapshot().await;
+        workers.close().await;
+        Ok(node)
+    }
+
+    /// What applying a layout would do.
+    ///
+    /// # Errors
+    /// All that is wrong with the file or stands in the way, at once; nothing was written.
+    pub async fn plan(&self, text: &LayoutText, layout: &str) -> Result<Planned, Failure> {
+        let file = text.parse()?;
+        named(&file, layout)?;
+        let mut workers = self.open().await?;
+        let planned = plan_on(&mut workers, &file, layout).await;
+        workers.close().await;
+        planned
+    }
+
+    /// Makes the node what a layout says. `announce` is told the plan before the first write.
+    ///
+    /// # Errors
+    /// As [`Service::plan`]; nothing was written then. What happens after the first write is in the outcome.
+    pub async fn apply(
+        &self,
+        text: &LayoutText,
+        layout: &str,
+        announce: impl FnOnce(&Planned),
+        progress: &Progress,
+    ) -> Result<Applied, Failure> {
+        let file = text.parse()?;
+        named(&file, layout)?;
+        let mut workers = self.open().await?;
+        let applied = match plan_on(&mut workers, &file, layout).await {
+            Ok(planned) => {
+                announce(&planned);
+                let outcome = migd_engine::apply(&planned.plan, &mut workers, progress).await;
+                Ok(Applied { planned, outcome })
+            }
+            Err(failure) => Err(failure),
+        };
+        workers.close().await;
+        applied
+    }
+
+    async fn open(&self) -> Result<Workers, Failure> {
+        Workers::open(self.site.clone()).await.map_err(|error| told(&error))
+    }
+}
+
+/// A name that no layout has is refused before any GPU is opened.
+fn named(file: &LayoutFile, layout: &str) -> Result<(), Failure> {
+    file.find(layout).map(|_| ()).map_err(|fault| Failure::of(vec![fault]))
+}
+
+async fn plan_on(workers: &mut Workers, file: &LayoutFile, layout: &str) -> Result<Planned, Failure> {
+    let layout = file.find(layout).map_err(|fault| Failure::of(vec![fault]))?;
+    let node = workers.snapshot().await;
+    let target = target::resolve(layout, &node).map_err(Failure::of)?;
+    if !target.blocked.is_empty() {
+        return Err(Failure::of(target.blocked.into_iter().map(|blocked| blocked.diagnostic).collect()));
+    }
+    let plan = plan::make(&node, &target, &Policy::default()).map_err(Failure::of)?;
+    let faults = plan::audit(&plan, &node);
+    if !faults.is_empty() {
+        let text =
+            "the plan did not pass its own audit, so nothing was done; please report this with its details";
+        let mut details = vec![Diagnostic::error(Reason::Internal, text)];
+        details.extend(faults);
+        return Err(Failure::of(details));
+    }
+    Ok(Planned { node, plan })
+}
+
+fn told(error: &EngineError) -> Failure {
+    let failure = error.failure();
+    Failure::of(vec![Diagnostic::error(failure.reason, failure.message)])
+}
