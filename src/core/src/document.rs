@@ -213,3 +213,68 @@ impl Failure {
         Failure { format: ERROR.to_owned(), reason, message, details }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{gpu, holding, lost, node, off, plain_gpu};
+    use serde_json::json;
+
+    #[test]
+    fn status_has_the_shape_that_programs_rely_on() {
+        let mut busy = holding(gpu("a100-40gb", 0), "3g@4 1g@0*");
+        busy.instances[1].in_use = InUse::Unknown;
+        let mut node = node(vec![busy, off(gpu("a30-24gb", 1)), plain_gpu(2)]);
+        node.unavailable.push(lost(3));
+        let status = serde_json::to_value(Status::of(&node)).unwrap();
+        assert_eq!(status["format"], "migd-status/1");
+        let first = &status["gpus"][0];
+        assert_eq!(first["mig"], json!({"current": "enabled", "pending": "enabled"}));
+        assert_eq!(first["pci"], "0000:07:00.0");
+        let three = &first["instances"][1];
+        for (key, value) in [
+            ("profile", json!("3g.20gb")),
+            ("profile_id", json!(9)),
+            ("gi", json!(2)),
+            ("start", json!(4)),
+            ("size", json!(4)),
+            ("in_use", json!(null)),
+        ] {
+            assert_eq!(three[key], value, "{key}");
+        }
+        let compute = &three["compute"][0];
+        assert_eq!(compute["profile"], "3g.20gb");
+        assert_eq!((&compute["ci"], &compute["in_use"]), (&json!(0), &json!(false)));
+        assert!(compute["uuid"].as_str().unwrap().starts_with("MIG-"));
+        assert_eq!(first["instances"][0]["in_use"], true);
+        assert_eq!(status["gpus"][1]["mig"]["current"], "disabled");
+        assert_eq!(status["gpus"][2]["mig"], json!(null));
+        assert_eq!(status["unavailable"][0]["reason"], "gpu-lost");
+        assert_eq!(serde_json::from_value::<Status>(status).unwrap(), Status::of(&node));
+    }
+
+    #[test]
+    fn a_failure_takes_the_gravest_error_and_no_note() {
+        let details = vec![
+            Diagnostic::note(Reason::LayoutInvalid, "a note"),
+            Diagnostic::error(Reason::InstanceInUse, "busy"),
+            Diagnostic::error(Reason::ProfileUnknown, "unknown"),
+        ];
+        let failure = Failure::of(details);
+        assert_eq!((failure.reason, failure.message.as_str()), (Reason::ProfileUnknown, "unknown"));
+        let value = serde_json::to_value(&failure).unwrap();
+        assert_eq!((&value["format"], &value["reason"]), (&json!("migd-error/1"), &json!("profile-unknown")));
+        assert_eq!(value["details"].as_array().unwrap().len(), 3);
+        assert_eq!(Failure::of(vec![]).reason, Reason::Internal);
+    }
+
+    #[test]
+    fn layouts_are_listed_with_their_file_and_line() {
+        let text = "version: v1\nmig-configs:\n  b:\n  - {devices: all, mig-enabled: false}\n  a:\n  \
+                    - {devices: all, mig-enabled: false}\n";
+        let layouts = Layouts::of(&crate::layout::parse(text, "t.yaml").unwrap());
+        let value = serde_json::to_value(layouts).unwrap();
+        assert_eq!(value["layouts"][0], json!({"name": "b", "file": "t.yaml", "line": 3, "rules": 1}));
+        assert_eq!(value["layouts"][1]["name"], "a");
+    }
+}

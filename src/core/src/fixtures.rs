@@ -11,16 +11,19 @@ use crate::{
     reason::Reason,
     table::{NVIDIA, Table},
 };
+use std::sync::LazyLock;
+
+/// Read once: some tests build thousands of GPUs.
+static TABLE: LazyLock<Table> = LazyLock::new(|| Table::shipped().unwrap());
 
 /// The profiles of a model of the table.
 pub(crate) fn profiles(key: &str) -> Vec<GiProfile> {
-    Table::shipped().unwrap().by_key(key).unwrap().profiles.clone()
+    TABLE.by_key(key).unwrap().profiles.clone()
 }
 
 /// A GPU of a model of the table: MIG on and empty.
 pub(crate) fn gpu(key: &str, index: u32) -> Gpu {
-    let table = Table::shipped().unwrap();
-    let model = table.by_key(key).unwrap();
+    let model = TABLE.by_key(key).unwrap();
     let (device, subsystems) = model.pci[0].clone();
     Gpu {
         index,

@@ -15,12 +15,10 @@ pub enum Clash {
     #[error("{0} and {1} share memory slices")]
     Overlap(Placed, Placed),
     /// More of one profile than the driver allows.
-    #[error("{wanted} x {profile}: at most {most} fit")]
+    #[error("at most {most} x {profile} fit")]
     TooMany {
         /// The profile.
         profile: ProfileName,
-        /// How many there are.
-        wanted: u32,
         /// How many there may be.
         most: u32,
     },
@@ -77,12 +75,11 @@ impl Geometry {
         let sum = |counts: &Counts| -> u32 {
             self.shapes.iter().zip(counts).map(|(shape, count)| shape.slices * u32::from(*count)).sum()
         };
-        let wanted = counts.get(shape).copied().unwrap_or(0).into();
         let compute = Clash::Compute { needed: sum(counts), available: self.compute };
         let Some(shape) = self.shapes.get(shape) else { return compute };
         let used = taken.iter().filter(|placed| placed.profile_id == shape.id).count();
         if shape.most > 0 && used >= shape.most as usize {
-            return Clash::TooMany { profile: shape.name, wanted, most: shape.most };
+            return Clash::TooMany { profile: shape.name, most: shape.most };
         }
         if sum(counts) > self.compute {
             return compute;

@@ -125,7 +125,7 @@ fn names_the_two_that_clash() {
         says("4g@0 1g@4 1g@5 1g@6 1g@7"),
         "1g.5gb @7:1 is not a place that this GPU has for this profile"
     );
-    assert_eq!(says("1g+me@0 1g+me@1"), "2 x 1g.5gb+me: at most 1 fit");
+    assert_eq!(says("1g+me@0 1g+me@1"), "at most 1 x 1g.5gb+me fit");
     assert_eq!(says("1g@0 1g@1 1g@2 1g@3 3g@4 7g@0"), "1g.5gb @0:1 and 7g.40gb @0:8 share memory slices");
 }
 
@@ -138,8 +138,10 @@ fn all_media_engines_exclude_other_media() {
     for state in ["1g+me.all@0 1g@3", "1g+me.all@0 1g+me@3", "1g+me.all@0 2g+gfx@6", "2g+me.all@0 2g@6"] {
         assert!(matches!(legal(state), Err(Clash::Engine { .. })), "{state}");
     }
-    let said = legal("1g+me.all@0 1g@3").unwrap_err().to_string();
-    assert_eq!(said, "1g.24gb and 1g.24gb+me.all cannot exist together: they need the same decoder");
+    for state in ["1g+me.all@0 1g@3", "1g-me@0 1g+me.all@3 1g@6"] {
+        let said = legal(state).unwrap_err().to_string();
+        assert_eq!(said, "1g.24gb and 1g.24gb+me.all cannot exist together: they need the same decoder");
+    }
 }
 
 #[test]
@@ -218,4 +220,21 @@ fn refuses_a_list_of_profiles_that_no_gpu_has() {
     assert_eq!(Geometry::new(&far, 580).unwrap_err().reason, Reason::DriverError);
     let many: Vec<GiProfile> = std::iter::repeat_n(far[1].clone(), 33).collect();
     assert!(Geometry::new(&many, 580).is_err());
+}
+
+/// A planner that ignores where memory slices lie publishes geometries that no GPU can hold.
+#[test]
+fn names_the_clash_in_each_illegal_geometry_of_a_published_planner() {
+    let (profiles, geometry) = geometry("a100-80gb", 580);
+    let mut illegal = Vec::new();
+    let scenarios = include_str!("../../tests/data/parvagpu-placements.txt");
+    for scenario in scenarios.lines().filter(|line| !line.starts_with('#')) {
+        let clashes: Vec<Clash> =
+            scenario.split(" | ").filter_map(|gpu| geometry.legal(&at(&profiles, gpu)).err()).collect();
+        for clash in &clashes {
+            assert!(matches!(clash, Clash::Overlap(..) | Clash::NoSuchPlace(_)), "{clash}");
+        }
+        illegal.push((scenario.split(" | ").count(), clashes.len()));
+    }
+    assert_eq!(illegal, [(2, 0), (3, 1), (5, 4), (7, 5), (13, 11), (16, 11)]);
 }

@@ -26,8 +26,8 @@ use std::collections::BTreeMap;
 const VERSION: &str = "v1";
 const TOP_KEYS: [&str; 2] = ["version", "mig-configs"];
 const ENTRY_KEYS: [&str; 4] = ["device-filter", "devices", "mig-enabled", "mig-devices"];
-/// More of one profile than any GPU holds, and a bound for what planning has to look at.
-const MAX_COUNT: i128 = 1000;
+/// More of one profile than any GPU holds, and few enough for the geometry's counters of eight bits.
+const MAX_COUNT: i128 = 200;
 const DEVICES_HELP: &str = "'devices' is 'all' or a list of GPU indexes such as [0, 1]";
 const FILTER_HELP: &str = "write device and vendor id as 0x20B010DE, optionally with the subsystem's as \
                            0x20B010DE:0x134F10DE";
@@ -90,6 +90,10 @@ impl Reader {
         }
         match fields.get("mig-configs") {
             None => Vec::new(),
+            Some((key, Tree { value: Value::Map(entries), .. })) if entries.is_empty() => {
+                self.say(fault(Reason::LayoutInvalid, &key.place, "'mig-configs' has no layouts"));
+                Vec::new()
+            }
             Some((_, Tree { value: Value::Map(entries), .. })) => {
                 let layouts = self.fields(entries, "mig-configs");
                 let mut layouts: Vec<Layout> =

@@ -13,10 +13,10 @@ use std::fmt;
 
 /// Budgets: far above any layout file (the peer's shipped one has some 1,000 nodes, 30 KiB, depth 6).
 const MAX_DEPTH: usize = 32;
-const MAX_NODES: usize = 50_000;
-const MAX_EVENTS: usize = 200_000;
+const MAX_NODES: usize = 20_000;
+const MAX_EVENTS: usize = 100_000;
 const MAX_ALIASES: usize = 1_000;
-const MAX_TEXT: usize = 4 << 20;
+const MAX_TEXT: usize = 1 << 20;
 
 /// A value with its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -165,9 +165,16 @@ fn fault(error: &Error, origin: &str) -> Diagnostic {
             .at(place)
             .help("put all layouts in one document, or in files of their own");
     }
+    // The library repeats the place behind its message.
     let text = error.to_string();
-    let message = text.lines().next().unwrap_or_default();
-    Diagnostic::error(Reason::LayoutSyntax, message.to_owned()).at(place)
+    let first = text.lines().next().unwrap_or_default();
+    let message = first.split(" at line ").next().unwrap_or_default();
+    let beyond = ["budget", "limit exceeded"].iter().any(|word| message.contains(word));
+    let message = match beyond {
+        true => format!("a layout file is never so large or so deeply nested ({message})"),
+        false => message.to_owned(),
+    };
+    Diagnostic::error(Reason::LayoutSyntax, message).at(place)
 }
 
 fn place(location: Location, origin: &str) -> Place {

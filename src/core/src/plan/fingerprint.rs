@@ -21,12 +21,15 @@ struct Basis<'a> {
     mig: Option<MigMode>,
     profiles_from: ProfileSource,
     profiles: &'a [GiProfile],
-    instances: Vec<(u32, Placement, Vec<(u32, Option<Placement>)>)>,
+    instances: Vec<Held>,
 }
+
+/// Profile id, place, and for each compute instance its slices and place.
+type Held = (u32, Placement, Vec<(u32, Option<Placement>)>);
 
 /// The fingerprint of one GPU: identity, driver, modes, profiles, and instances with their compute instances.
 pub fn gpu_fingerprint(gpu: &Gpu, driver: &Driver) -> String {
-    let mut instances: Vec<_> = gpu
+    let mut instances: Vec<Held> = gpu
         .instances
         .iter()
         .map(|instance| {

@@ -5,10 +5,10 @@
 //!
 //! 1. it leaves alone what is in use, GPU instances and compute instances;
 //! 2. it destroys the fewest GPU instances, and so keeps the most;
-//! 3. it destroys the fewest compute instances in those kept, then keeps the most of them;
-//! 4. it needs the fewest GPU instances;
-//! 5. it leaves the most plain profiles creatable afterwards, counted in starts;
-//! 6. its instances begin lowest.
+//! 3. it keeps the most compute instances in those;
+//! 4. it leaves the most plain profiles creatable afterwards, counted in starts, which also means that it
+//!    packs compute instances in as few GPU instances as it can;
+//! 5. its instances begin lowest.
 //!
 //! The search is exact: a 7-slice GPU has at most some hundred placements of one multiset.
 
@@ -141,10 +141,8 @@ fn matches_already(present: &[Present], wanted: &[WantedProfile]) -> bool {
             .collect();
         covered += splits.len();
         for instance in &profile.instances {
-            match splits.iter().position(|split| split == instance) {
-                Some(at) => drop(splits.swap_remove(at)),
-                None => return false,
-            }
+            let Some(at) = splits.iter().position(|split| split == instance) else { return false };
+            splits.swap_remove(at);
         }
         if splits.iter().any(Vec::is_empty) {
             return false;
@@ -196,9 +194,7 @@ struct Best {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
     kept: Reverse<usize>,
-    compute_destroyed: usize,
     compute_kept: Reverse<usize>,
-    instances: usize,
     openness: Reverse<u32>,
 }
 
@@ -215,12 +211,9 @@ impl Search<'_> {
         }
         let chosen = chosen.sorted();
         let Some(choice) = self.assign(&chosen, cut) else { return };
-        let changes = || choice.keep.iter().map(|(_, change)| change);
         let cost = Cost {
             kept,
-            compute_destroyed: changes().map(|change| change.destroy.len()).sum(),
-            compute_kept: Reverse(changes().map(|change| change.keep.len()).sum()),
-            instances: chosen.spots().count(),
+            compute_kept: Reverse(choice.keep.iter().map(|(_, change)| change.keep.len()).sum()),
             openness: Reverse(self.geometry.openness(&chosen)),
         };
         let better = match &self.best {
@@ -262,12 +255,11 @@ impl Search<'_> {
 #[derive(Default)]
 struct Matching {
     changes: Vec<(usize, Change)>,
-    destroyed: usize,
     kept: usize,
 }
 
-/// Distributes splits over kept instances so that the fewest compute instances go, then the most stay; takes
-/// those used out of `left`. `None` if what is in use prevents every distribution.
+/// Distributes splits over kept instances so that the most compute instances stay; takes those used out of
+/// `left`. `None` if what is in use prevents every distribution.
 fn match_splits(kept: &[(usize, &Present)], left: &mut Splits) -> Option<Matching> {
     let Some(((at, present), rest)) = kept.split_first() else { return Some(Matching::default()) };
     let mut best: Option<(Matching, Splits)> = None;
@@ -284,11 +276,9 @@ fn match_splits(kept: &[(usize, &Present)], left: &mut Splits) -> Option<Matchin
         let mut without = left.clone();
         without.remove(nth);
         let Some(mut matching) = match_splits(rest, &mut without) else { continue };
-        matching.destroyed += change.destroy.len();
         matching.kept += change.keep.len();
         matching.changes.push((*at, change));
-        let cost = |m: &Matching| (m.destroyed, Reverse(m.kept));
-        if best.as_ref().is_none_or(|(other, _)| cost(&matching) < cost(other)) {
+        if best.as_ref().is_none_or(|(other, _)| matching.kept > other.kept) {
             best = Some((matching, without));
         }
     }

@@ -1,6 +1,6 @@
 //! A layout resolved against a node: what each of its GPUs is to hold.
 //!
-//! In: a [`crate::layout::Layout`] and the [`Node`]. Out: a [`Target`] in the driver's own profile ids, or
+//! In: a [`crate::layout::Layout`] and the [`crate::node::Node`]. Out: a [`Target`] in the driver's own profile ids, or
 //! everything in the layout that this node cannot mean.
 //! Not here: whether it fits, and what must go for it (see [`crate::plan`]).
 
