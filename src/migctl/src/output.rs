@@ -34,9 +34,7 @@ pub(crate) fn failure(failure: &Failure, source: &str, json: bool) {
 /// One line on standard error for what takes time or goes wrong; `None` for what is over in an instant.
 pub(crate) fn progress(event: &Event) -> Option<String> {
     match event {
-        Event::Started { index, action, .. } => {
-            matters(action).then(|| format!("GPU{index}  {} ...", doing(action)))
-        }
+        Event::Started { index, action, .. } => matters(action).then(|| format!("GPU{index}  {action} ...")),
         Event::Finished { .. } => None,
         Event::Said { index, text, .. } => Some(format!("GPU{index}  {text}")),
     }
@@ -44,23 +42,7 @@ pub(crate) fn progress(event: &Event) -> Option<String> {
 
 /// Whether a step can take seconds on hardware.
 fn matters(action: &Action) -> bool {
-    matches!(action, Action::SetMode { .. } | Action::ResetIfPending)
-}
-
-fn doing(action: &Action) -> String {
-    match action {
-        Action::SetMode { enabled: true } => "enabling MIG".to_owned(),
-        Action::SetMode { enabled: false } => "disabling MIG".to_owned(),
-        Action::ResetIfPending => "checking that the mode took effect".to_owned(),
-        Action::DestroyCompute { instance, compute } => {
-            format!("destroying a compute instance of {} in @{instance}", compute.slices)
-        }
-        Action::CreateCompute { instance, compute } => {
-            format!("creating a compute instance of {} in @{instance}", compute.slices)
-        }
-        Action::DestroyInstance { placement, profile, .. } => format!("destroying {profile} @{placement}"),
-        Action::CreateInstance { placement, profile, .. } => format!("creating {profile} @{placement}"),
-    }
+    matches!(action, Action::SetMode { .. })
 }
 
 /// What came of an apply: a line for each GPU that is not unchanged, and one for all.
@@ -112,7 +94,7 @@ fn gpu_line(gpu: &GpuOutcome) -> String {
         None => text.push_str(&format!(": {}", sums(&gpu.done, gpu.reset))),
     }
     if let Some(action) = &gpu.failed_step {
-        text.push_str(&format!("\n      while {}", doing(action)));
+        text.push_str(&format!("\n      while {action}"));
     }
     if let Some(cause) = &gpu.cause {
         text.push_str(&format!("\n      because [{}] {}", cause.reason, cause.message));

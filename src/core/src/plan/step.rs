@@ -2,6 +2,7 @@
 
 use crate::profile::{Placement, ProfileName};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A compute instance as a plan speaks of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -86,6 +87,29 @@ impl Action {
                 Action::DestroyInstance { placement, profile_id, profile }
             }
         })
+    }
+}
+
+/// What is being done, in words: `creating 3g.20gb at 4:4`.
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Action::SetMode { enabled: true } => f.write_str("turning MIG on"),
+            Action::SetMode { enabled: false } => f.write_str("turning MIG off"),
+            Action::ResetIfPending => f.write_str("resetting the GPU"),
+            Action::DestroyCompute { instance, compute } => {
+                write!(f, "destroying a compute instance of {} slices at {instance}", compute.slices)
+            }
+            Action::CreateCompute { instance, compute } => {
+                write!(f, "creating a compute instance of {} slices at {instance}", compute.slices)
+            }
+            Action::DestroyInstance { placement, profile, .. } => {
+                write!(f, "destroying {profile} at {placement}")
+            }
+            Action::CreateInstance { placement, profile, .. } => {
+                write!(f, "creating {profile} at {placement}")
+            }
+        }
     }
 }
 

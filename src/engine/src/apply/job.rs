@@ -162,7 +162,7 @@ impl<'p> Job<'p> {
             return self.ends(GpuResult::NotStarted, cause);
         }
         self.failed_step = step.cloned();
-        let what = step.map(|step| format!("{}: ", describe(step))).unwrap_or_default();
+        let what = step.map(|step| format!("{step}: ")).unwrap_or_default();
         let cause = Failure::new(cause.reason, format!("{what}{}", cause.message));
         self.say(hands, format!("{}; undoing", cause.message));
         let nothing_done = self.done.is_empty();
@@ -251,23 +251,6 @@ fn happened(step: &Action, expected: &[InstanceSpec], gpu: &Gpu) -> bool {
     }
     let has = shape::of(gpu);
     !shape::same(expected, &has) && shape::same(&shape::after(expected.to_vec(), [step]), &has)
-}
-
-/// A step in words.
-pub(super) fn describe(action: &Action) -> String {
-    match action {
-        Action::SetMode { enabled: true } => "turning MIG on".to_owned(),
-        Action::SetMode { enabled: false } => "turning MIG off".to_owned(),
-        Action::ResetIfPending => "resetting the GPU".to_owned(),
-        Action::DestroyCompute { instance, compute } => {
-            format!("destroying a compute instance of {} slices at {instance}", compute.slices)
-        }
-        Action::DestroyInstance { placement, profile, .. } => format!("destroying {profile} at {placement}"),
-        Action::CreateInstance { placement, profile, .. } => format!("creating {profile} at {placement}"),
-        Action::CreateCompute { instance, compute } => {
-            format!("creating a compute instance of {} slices at {instance}", compute.slices)
-        }
-    }
 }
 
 pub(super) fn ms(begun: Instant) -> u64 {
