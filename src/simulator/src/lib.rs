@@ -11,6 +11,13 @@
 //! may be killed at any instruction.
 
 pub mod client;
+pub mod folder;
+pub mod geometry;
+pub mod handling;
 pub mod model;
+pub mod notation;
 pub mod shared;
+pub mod show;
 pub mod state;
+pub mod table;
+pub mod trouble;
