@@ -11,6 +11,7 @@
 //! may be killed at any instruction.
 
 pub mod client;
+pub mod machine;
 pub mod model;
 pub mod shared;
 pub mod state;
