@@ -10,8 +10,12 @@
 //! mapped state, so opening a node costs one mmap. Nothing of a node's state lives in a process: any of them
 //! may be killed at any instruction.
 
+// The names are NVML's.
+#[allow(non_snake_case)]
+pub mod abi;
 pub mod client;
 pub mod machine;
 pub mod model;
+pub mod session;
 pub mod shared;
 pub mod state;
