@@ -10,12 +10,17 @@
 //! mapped state, so opening a node costs one mmap. Nothing of a node's state lives in a process: any of them
 //! may be killed at any instruction.
 
+// The names are NVML's.
+#[allow(non_snake_case)]
+pub mod abi;
 pub mod client;
 pub mod folder;
 pub mod geometry;
 pub mod handling;
+pub mod machine;
 pub mod model;
 pub mod notation;
+pub mod session;
 pub mod shared;
 pub mod show;
 pub mod state;
