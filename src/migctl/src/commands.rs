@@ -115,10 +115,18 @@ fn show(planned: &Planned, text: &LayoutText) {
     let (notes, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) =
         planned.plan.notes.iter().cloned().partition(|note| note.severity == Severity::Note);
     eprint!("{}", render(&warnings, &text.text, false));
-    for note in notes {
-        let place = note.place.map(|place| format!("{place}: ")).unwrap_or_default();
-        eprintln!("note: {place}{}", note.message);
+    // A file for many models has many entries that are for others: one line says so.
+    let (others, notes): (Vec<Diagnostic>, Vec<Diagnostic>) =
+        notes.into_iter().partition(|note| note.reason == Reason::NoGpuMatched);
+    match others.as_slice() {
+        [] => {}
+        [one] => eprintln!("{}", output::note(one)),
+        many => eprintln!(
+            "note: {} of the layout's entries are for GPUs that this node does not have",
+            many.len()
+        ),
     }
+    notes.iter().for_each(|note| eprintln!("{}", output::note(note)));
     output::print(&draw::plan(&planned.plan, &planned.node));
 }
 

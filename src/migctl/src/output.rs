@@ -2,7 +2,7 @@
 //! what happened.
 
 use migd::{Event, GpuOutcome, GpuResult, Outcome};
-use migd_core::{document::Failure, plan::Action, render::render};
+use migd_core::{diagnostic::Diagnostic, document::Failure, plan::Action, render::render};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 
@@ -29,6 +29,12 @@ pub(crate) fn failure(failure: &Failure, source: &str, json: bool) {
         let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         eprint!("{}", render(&failure.details, source, colour));
     }
+}
+
+/// A note in one line.
+pub(crate) fn note(note: &Diagnostic) -> String {
+    let place = note.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+    format!("note: {place}{}", note.message)
 }
 
 /// One line on standard error for what takes time or goes wrong; `None` for what is over in an instant.

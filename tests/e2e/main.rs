@@ -1,0 +1,12 @@
+//! End to end: the built programs on simulated nodes, judged by the trace of driver calls and by NVIDIA's own
+//! Python binding.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod calls;
+mod command_line;
+mod labels;
+mod python;
+mod reasons;
+mod scenarios;
+mod walls;
+mod way;
