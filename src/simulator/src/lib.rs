@@ -19,3 +19,6 @@ pub mod model;
 pub mod session;
 pub mod shared;
 pub mod state;
+
+#[cfg(test)]
+mod fixture;
