@@ -26,3 +26,6 @@ pub mod show;
 pub mod state;
 pub mod table;
 pub mod trouble;
+
+#[cfg(test)]
+mod fixture;
