@@ -56,6 +56,12 @@ impl<'a> Board<'a> {
         Board { model, driver: Driver::new(info.driver.as_str()), unknowns: Unknowns::new(info) }
     }
 
+    /// A profile's name as the versioned profile infos give it.
+    pub fn profile_name(&self, name: &str) -> String {
+        let prefix = if self.unknowns.profile_name_prefix == 0 { "" } else { "MIG " };
+        format!("{prefix}{name}")
+    }
+
     /// Whether MIG exists here at all. A workstation board in display mode has none (MIG User Guide).
     pub fn has_mig(&self) -> bool {
         self.model.family() != Family::WithoutMig

@@ -150,7 +150,7 @@ impl Call {
         let gfx = whole.capabilities & GI_CAPABILITY_GFX != 0;
         Ok(Found {
             info: info(profile, &whole.engines),
-            name: text_field(&format!("MIG {}", profile.name.as_str())),
+            name: text_field(&device.board.profile_name(profile.name.as_str())),
             capabilities: if gfx { CAPABILITY_GFX } else { 0 },
         })
     }

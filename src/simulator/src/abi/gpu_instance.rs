@@ -8,7 +8,7 @@ use super::{
     layout::{GiInfo, GiProfile, GiProfile2, GiProfile3, Placement, version},
 };
 use crate::{
-    machine::Code,
+    machine::{Board, Code},
     model::{Place, Profile},
 };
 
@@ -31,7 +31,7 @@ entry! {
         }
         let third = third_version(info)?;
         let (_, profile) = device.board.gi_profile_by_slot(&device.state, profile)?;
-        put_versioned(info, third, profile)
+        put_versioned(info, third, &device.board, profile)
     }
 
     fn nvmlDeviceGetGpuInstanceProfileInfoByIdV(device: Handle, id: u32, info: Out<GiProfile2>) |call| {
@@ -42,7 +42,7 @@ entry! {
         }
         let third = third_version(info)?;
         let (_, profile) = device.board.gi_profile_by_id(id)?;
-        put_versioned(info, third, profile)
+        put_versioned(info, third, &device.board, profile)
     }
 
     fn nvmlDeviceGetGpuInstancePossiblePlacements(
@@ -191,7 +191,12 @@ fn third_version(info: Out<GiProfile2>) -> Result<bool, Code> {
     }
 }
 
-fn put_versioned(info: Out<GiProfile2>, third: bool, profile: &Profile) -> Result<(), Code> {
+fn put_versioned(
+    info: Out<GiProfile2>,
+    third: bool,
+    board: &Board<'_>,
+    profile: &Profile,
+) -> Result<(), Code> {
     let GiProfile {
         id,
         p2p,
@@ -205,7 +210,7 @@ fn put_versioned(info: Out<GiProfile2>, third: bool, profile: &Profile) -> Resul
         ofa,
         memory_mb,
     } = profile_info(profile);
-    let name = text_field(&format!("MIG {}", profile.name.as_str()));
+    let name = text_field(&board.profile_name(profile.name.as_str()));
     if third {
         return info.cast().put(GiProfile3 {
             version: version::<GiProfile3>(3),
