@@ -1,0 +1,6 @@
+//! Gives the library the name that programs ask the loader for.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libnvidia-ml.so.1");
+}
