@@ -6,10 +6,10 @@
 //! open too, as an inherited /dev/nvidia0 would.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{File, OpenOptions, Permissions},
     io,
     os::fd::AsRawFd,
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::Path,
 };
 
@@ -33,6 +33,7 @@ impl Clients {
             .mode(0o666)
             .custom_flags(libc::O_CLOEXEC)
             .open(folder.join("clients"))?;
+        open_to_all(&file);
         Ok(Clients { file })
     }
 
@@ -74,6 +75,12 @@ impl Clients {
         let result = unsafe { libc::fcntl(self.file.as_raw_fd(), command, &mut lock) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(lock) }
     }
+}
+
+/// Makes a file of a node readable and writable whatever the umask of who made it: a node that is shared is
+/// shared wholly, and a private one is so by its folder. Others than the owner may not, and need not.
+pub(crate) fn open_to_all(file: &File) {
+    let _ = file.set_permissions(Permissions::from_mode(0o666));
 }
 
 #[cfg(test)]

@@ -14,8 +14,18 @@
 #[allow(non_snake_case)]
 pub mod abi;
 pub mod client;
+pub mod folder;
+pub mod geometry;
+pub mod handling;
 pub mod machine;
 pub mod model;
+pub mod notation;
 pub mod session;
 pub mod shared;
+pub mod show;
 pub mod state;
+pub mod table;
+pub mod trouble;
+
+#[cfg(test)]
+mod fixture;

@@ -145,6 +145,7 @@ impl Shard {
             .mode(0o666)
             .open(&temporary)
             .map_err(io)?;
+        crate::client::open_to_all(&file);
         file.set_len(size_of::<Shared>() as u64).map_err(io)?;
         let shard = Shard::map(&file, folder).map_err(io)?;
         let shared = shard.map.as_ptr();

@@ -8,6 +8,13 @@ pub(super) const fn version<T>(number: u32) -> u32 {
     size_of::<T>() as u32 | (number << 24)
 }
 
+/// All bytes zero, as a C program has a struct that it is about to give.
+#[cfg(test)]
+pub(crate) trait Zero {
+    /// The struct.
+    fn zero() -> Self;
+}
+
 macro_rules! layout {
     ($($(#[$meta:meta])* struct $name:ident = $size:literal { $($field:ident: $kind:ty,)* })*) => {
         $(
@@ -19,9 +26,8 @@ macro_rules! layout {
             const _: () = assert!(size_of::<$name>() == $size);
 
             #[cfg(test)]
-            impl $name {
-                /// All bytes zero, as a C program would have it.
-                pub(crate) fn zero() -> $name {
+            impl Zero for $name {
+                fn zero() -> $name {
                     // SAFETY: every field is an integer, a handle, or an array of integers.
                     unsafe { std::mem::zeroed() }
                 }

@@ -53,7 +53,7 @@ impl<'a> Board<'a> {
     /// # Errors
     /// `NOT_SUPPORTED` while MIG is off, `INVALID_ARGUMENT` for an unknown profile id.
     pub fn gis_of(&self, state: &GpuState, id: u32) -> Result<Vec<u32>, Code> {
-        self.require_on_for_list(state, id)?;
+        self.require_on_for(state, id)?;
         let (index, _) = self.gi_profile_by_id(id)?;
         Ok(state.live_gis().filter(|(_, gi)| gi.profile == index).map(|(id, _)| id).collect())
     }
@@ -63,7 +63,10 @@ impl<'a> Board<'a> {
     /// # Errors
     /// As [`Board::gi_profile_by_slot`] and [`Board::gi_profile_by_id`].
     pub fn gi_places(&self, state: &GpuState, id: u32) -> Result<&'a [Place], Code> {
-        if !self.has_mig() || !self.profiles_readable(state) {
+        if !self.has_mig() {
+            return Err(without_mig(id));
+        }
+        if !self.profiles_readable(state) {
             return Err(Code::NOT_SUPPORTED);
         }
         Ok(self.gi_profile_by_id(id)?.1.places())
@@ -74,7 +77,7 @@ impl<'a> Board<'a> {
     /// # Errors
     /// `NOT_SUPPORTED` while MIG is off, `INVALID_ARGUMENT` for an unknown profile id.
     pub fn gi_capacity(&self, state: &GpuState, id: u32) -> Result<u32, Code> {
-        self.require_on(state)?;
+        self.require_on_for(state, id)?;
         let (index, profile) = self.gi_profile_by_id(id)?;
         Ok(Room::new(self, state).capacity(self, index, profile))
     }
@@ -150,12 +153,8 @@ impl<'a> Board<'a> {
         state.mig_current != 0 || self.driver.lists_profiles_with_mig_off()
     }
 
-    /// Without MIG at all, an unknown profile id is found out first (seen on a GeForce: 3 for id 0, else 2).
-    fn require_on_for_list(&self, state: &GpuState, id: u32) -> Result<(), Code> {
-        match self.require_on(state) {
-            Err(_) if !self.has_mig() && id != 0 => Err(Code::INVALID_ARGUMENT),
-            other => other,
-        }
+    fn require_on_for(&self, state: &GpuState, id: u32) -> Result<(), Code> {
+        if self.has_mig() { self.require_on(state) } else { Err(without_mig(id)) }
     }
 
     fn place_in_list<'p>(&self, profile: &'p Profile, at: (u32, u32)) -> Result<&'p Place, Code> {
@@ -165,4 +164,9 @@ impl<'a> Board<'a> {
         };
         profile.places().iter().find(|place| (place.start, place.size) == at).ok_or(code)
     }
+}
+
+/// Without MIG at all, a profile id that is unknown there is found out first (seen on a GeForce: 3 for id 0, else 2).
+fn without_mig(id: u32) -> Code {
+    if id == 0 { Code::NOT_SUPPORTED } else { Code::INVALID_ARGUMENT }
 }

@@ -1,0 +1,244 @@
+//! Makes simulated nodes, shows them, and runs programs in them.
+
+use clap::{Args, Parser, Subcommand};
+use nvidia_ml::{
+    folder::{self, Parts},
+    handling,
+    notation::{self, NAMED},
+    shared::Shard,
+    show,
+    table::Gpus,
+    trouble::Trouble,
+};
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    io::{self, Write},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+/// Usage errors exit as other illegal input does.
+const EXIT_INPUT: u8 = 3;
+
+/// Simulated NVIDIA GPU nodes: a libnvidia-ml.so.1 whose MIG can be written.
+///
+/// NODE is COUNTxGPU (8xa100-40gb), several joined by commas, a named node (dgx-a100), or the path of a node
+/// file. GPU is an index, a UUID or a PCI address. A node is made when it is first named and lasts between
+/// commands.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// The GPUs and the named nodes that can be simulated
+    List,
+    /// Print the environment in which programs see the node, as lines for `eval`
+    Env {
+        #[command(flatten)]
+        node: Node,
+        #[command(flatten)]
+        trace: Trace,
+        /// Print a JSON object instead
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run a program that sees the node
+    Run {
+        #[command(flatten)]
+        node: Node,
+        #[command(flatten)]
+        trace: Trace,
+        /// The program and its arguments
+        #[arg(last = true, required = true)]
+        program: Vec<OsString>,
+    },
+    /// The node's GPUs, modes and instances
+    Show {
+        #[command(flatten)]
+        node: Node,
+        /// Print a JSON object instead
+        #[arg(long)]
+        json: bool,
+    },
+    /// Replace a GPU's mode and instances, whatever is in use there
+    Set {
+        #[command(flatten)]
+        node: Node,
+        /// Index, UUID or PCI address
+        gpu: String,
+        /// off, on, or instances: '1g@0* 1g@1 2g@2 3g@4' (* = in use), '3g@4[1c,2c]'
+        #[arg(value_name = "NOTATION")]
+        geometry: String,
+    },
+    /// Reset a GPU, whoever uses it
+    Reset {
+        #[command(flatten)]
+        node: Node,
+        /// Index, UUID or PCI address
+        gpu: String,
+    },
+    /// Unload and load the driver
+    ReloadDriver {
+        #[command(flatten)]
+        node: Node,
+    },
+    /// Reboot the node
+    Reboot {
+        #[command(flatten)]
+        node: Node,
+    },
+}
+
+#[derive(Args)]
+struct Node {
+    /// COUNTxGPU, a named node, or a node file
+    #[arg(value_name = "NODE")]
+    node: String,
+    /// Folder of the node's state
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Let other users open the node that is made
+    #[arg(long, requires = "state")]
+    shared: bool,
+}
+
+#[derive(Args)]
+struct Trace {
+    /// Write a JSON line to this file for each call
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A closed standard output or error leaves no one to tell.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(EXIT_INPUT) } else { ExitCode::SUCCESS };
+        }
+    };
+    match carry_out(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(trouble) => {
+            eprintln!("nvml-simulator: {trouble}");
+            ExitCode::from(trouble.exit_code())
+        }
+    }
+}
+
+fn carry_out(command: Verb) -> Result<(), Trouble> {
+    match command {
+        Verb::List => print(&list()?),
+        Verb::Env { node, trace, json } => {
+            let environment = environment(&node.open()?, &trace)?;
+            print(&if json { as_json(&environment)? } else { as_exports(&environment)? })
+        }
+        Verb::Run { node, trace, program } => {
+            let environment = environment(&node.open()?, &trace)?;
+            let Some((name, arguments)) = program.split_first() else {
+                return Err(Trouble::input("no program to run"));
+            };
+            let error = Command::new(name).args(arguments).envs(environment).exec();
+            Err(Trouble::Failed(format!("cannot run {}: {error}", name.to_string_lossy())))
+        }
+        Verb::Show { node, json } => {
+            let shard = node.open()?;
+            print(&if json { format!("{:#}\n", show::json(&shard)) } else { show::text(&shard) })
+        }
+        Verb::Set { node, gpu, geometry } => {
+            let shard = node.open()?;
+            handling::set(&shard, handling::find(&shard, &gpu)?, &geometry)
+        }
+        Verb::Reset { node, gpu } => {
+            let shard = node.open()?;
+            handling::reset(&shard, handling::find(&shard, &gpu)?)
+        }
+        Verb::ReloadDriver { node } => handling::reload_driver(&node.open()?),
+        Verb::Reboot { node } => handling::reboot(&node.open()?),
+    }
+}
+
+impl Node {
+    fn open(&self) -> Result<Shard, Trouble> {
+        let description = notation::parse(&self.node)?;
+        folder::open(&description, self.state.as_deref(), self.shared, &Parts::find()?)
+    }
+}
+
+fn print(text: &str) -> Result<(), Trouble> {
+    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Trouble::Failed(format!("cannot write to standard output: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn list() -> Result<String, Trouble> {
+    let mut out = String::new();
+    for kind in Gpus::load()?.kinds() {
+        let note = match (kind.refusal, kind.mig) {
+            (Some(why), _) => format!(" (not available: {why})"),
+            (None, false) => " (no MIG)".to_owned(),
+            (None, true) => String::new(),
+        };
+        out.push_str(&format!("{:<28} {}{note}\n", kind.key, kind.products.join(", ")));
+    }
+    for (name, text) in NAMED {
+        let what = text.lines().next().unwrap_or_default().trim_start_matches(['#', ' ']);
+        out.push_str(&format!("{name:<28} {what}\n"));
+    }
+    Ok(out)
+}
+
+/// What a program needs to see the node.
+fn environment(shard: &Shard, trace: &Trace) -> Result<Vec<(&'static str, OsString)>, Trouble> {
+    let folder = &shard.folder;
+    let mut all = vec![
+        ("LD_LIBRARY_PATH", prepended(&folder.join("lib"), "LD_LIBRARY_PATH")?),
+        ("PATH", prepended(&folder.join("bin"), "PATH")?),
+        ("NVML_SIMULATOR_STATE", folder.clone().into_os_string()),
+    ];
+    if let Some(file) = &trace.trace {
+        let file = std::path::absolute(file)
+            .map_err(|e| Trouble::Failed(format!("cannot use {}: {e}", file.display())))?;
+        all.push(("NVML_SIMULATOR_TRACE", file.into_os_string()));
+    }
+    Ok(all)
+}
+
+/// The list in a variable with `first` at its head, once.
+fn prepended(first: &Path, variable: &str) -> Result<OsString, Trouble> {
+    let now = env::var_os(variable).unwrap_or_default();
+    let rest = env::split_paths(&now).filter(|path| path != first && !path.as_os_str().is_empty());
+    env::join_paths(std::iter::once(first.to_owned()).chain(rest)).map_err(|_| {
+        Trouble::Failed(format!("{} cannot stand in {variable}: it has a colon", first.display()))
+    })
+}
+
+fn utf8(value: &OsStr) -> Result<&str, Trouble> {
+    value.to_str().ok_or_else(|| Trouble::Failed(format!("{} is not UTF-8", value.to_string_lossy())))
+}
+
+fn as_json(environment: &[(&str, OsString)]) -> Result<String, Trouble> {
+    let mut object = serde_json::Map::new();
+    for (name, value) in environment {
+        object.insert((*name).to_owned(), utf8(value)?.into());
+    }
+    Ok(format!("{}\n", serde_json::Value::Object(object)))
+}
+
+fn as_exports(environment: &[(&str, OsString)]) -> Result<String, Trouble> {
+    let mut out = String::new();
+    for (name, value) in environment {
+        out.push_str(&format!("export {name}='{}'\n", utf8(value)?.replace('\'', r"'\''")));
+    }
+    Ok(out)
+}

@@ -1,0 +1,128 @@
+//! What a person does to a node from outside of it: cut a GPU, reset it, reload the driver, reboot.
+//!
+//! ```text
+//!               instances   mode, Ampere             mode, Hopper and later
+//! reset         lost        kept (pending realised)  lost
+//! reload-driver lost        kept (pending realised)  lost
+//! reboot        lost        kept (pending realised)  lost
+//! ```
+//!
+//! These happen whoever uses the GPU: they are the power switch, not the request. The stand-in for nvidia-smi
+//! asks first.
+
+use crate::{
+    geometry,
+    model::{Family, Model},
+    notation::Address,
+    shared::Shard,
+    state::GpuState,
+    trouble::{Trouble, join},
+};
+
+/// The index of a GPU given by index, UUID or PCI address.
+///
+/// # Errors
+/// [`Trouble::Input`] names the GPUs of the node.
+pub fn find(shard: &Shard, text: &str) -> Result<usize, Trouble> {
+    let models = shard.models();
+    let found = match text.parse::<usize>() {
+        Ok(index) => (index < models.len()).then_some(index),
+        Err(_) => match text.to_ascii_lowercase().parse::<Address>() {
+            Ok(address) => models.iter().position(|model| address_of(model) == address),
+            Err(_) => models.iter().position(|model| model.uuid.as_str().eq_ignore_ascii_case(text)),
+        },
+    };
+    found.ok_or_else(|| {
+        let all = (0..models.len()).zip(models);
+        let all =
+            all.map(|(index, model)| format!("{index} = {} = {}", address_of(model), model.uuid.as_str()));
+        Trouble::input(format!(
+            "no GPU `{text}` on {}; it has {}",
+            shard.info().notation.as_str(),
+            join(all, ", ")
+        ))
+    })
+}
+
+/// Where a GPU sits.
+pub fn address_of(model: &Model) -> Address {
+    Address { domain: model.domain, bus: model.bus, device: model.device }
+}
+
+/// Replaces a GPU's mode and instances by what the notation says, whatever is in use there.
+///
+/// # Errors
+/// [`Trouble::Input`] for what is not legal on that GPU; nothing is changed then.
+pub fn set(shard: &Shard, gpu: usize, text: &str) -> Result<(), Trouble> {
+    change(shard, gpu, |model, state| {
+        *state = geometry::parse(model, text, state)?;
+        Ok(())
+    })
+}
+
+/// Resets one GPU.
+///
+/// # Errors
+/// [`Trouble::Failed`] if its state cannot be had.
+pub fn reset(shard: &Shard, gpu: usize) -> Result<(), Trouble> {
+    change(shard, gpu, |model, state| {
+        forget(model, state);
+        Ok(())
+    })
+}
+
+/// Unloads and loads the driver: every GPU forgets what it does not keep itself.
+///
+/// # Errors
+/// As [`reset`].
+pub fn reload_driver(shard: &Shard) -> Result<(), Trouble> {
+    (0..shard.models().len()).try_for_each(|gpu| reset(shard, gpu))
+}
+
+/// Reboots the node: as [`reload_driver`], and a GPU that fell off the bus is back.
+///
+/// # Errors
+/// As [`reset`].
+pub fn reboot(shard: &Shard) -> Result<(), Trouble> {
+    (0..shard.models().len()).try_for_each(|gpu| {
+        change(shard, gpu, |model, state| {
+            forget(model, state);
+            state.lost = 0;
+            state.compute_mode = 0;
+            Ok(())
+        })
+    })
+}
+
+fn change(
+    shard: &Shard,
+    gpu: usize,
+    with: impl FnOnce(&Model, &mut GpuState) -> Result<(), Trouble>,
+) -> Result<(), Trouble> {
+    let missing = || Trouble::Failed(format!("no GPU {gpu}"));
+    let model = shard.models().get(gpu).ok_or_else(missing)?;
+    shard.update(gpu, |state| with(model, state)).ok_or_else(missing)?
+}
+
+/// What is gone after the GPU's state was built anew.
+fn forget(model: &Model, state: &mut GpuState) {
+    for gi in &mut state.gis {
+        gi.live = 0;
+        gi.busy = 0;
+        for ci in &mut gi.cis {
+            ci.live = 0;
+            ci.busy = 0;
+        }
+    }
+    state.busy = 0;
+    state.mig_current = match model.family() {
+        Family::Ampere => state.mig_pending,
+        Family::HopperOrLater | Family::WithoutMig => 0,
+    };
+    state.mig_pending = state.mig_current;
+    state.changes += 1;
+    state.resets += 1;
+}
+
+#[cfg(test)]
+mod tests;
