@@ -34,7 +34,7 @@ fn signal(pid: u32, name: &str) {
 
 #[rstest]
 #[case::ampere("2xa100-40gb", BALANCED)]
-#[case::hopper("2xh100-80gb", BALANCED_80)]
+#[case::hopper("2xh100-sxm-80gb", BALANCED_80)]
 #[tokio::test]
 async fn goes_from_off_to_a_layout_in_one_apply_and_then_has_nothing_to_do(
     #[case] name: &str,
