@@ -159,7 +159,9 @@ fn spawn(role: &OsStr, site: &Site) -> io::Result<Running> {
     if let Some(library) = &site.library {
         command.arg(library);
     }
-    command.envs(site.environment.iter().map(|(key, value)| (key, value)));
+    // A changed PATH is for the reset tool; here it would only keep the process from being spawned the fast way.
+    let environment = site.environment.iter().filter(|(key, _)| key != "PATH");
+    command.envs(environment.map(|(key, value)| (key, value)));
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
     // A group of its own: Ctrl-C is for the main process, which lets workers finish what they are at.
     command.process_group(0);

@@ -34,7 +34,7 @@ fn signal(pid: u32, name: &str) {
 
 #[rstest]
 #[case::ampere("2xa100-40gb", BALANCED)]
-#[case::hopper("2xh100-80gb", BALANCED_80)]
+#[case::hopper("2xh100-sxm-80gb", BALANCED_80)]
 #[tokio::test]
 async fn goes_from_off_to_a_layout_in_one_apply_and_then_has_nothing_to_do(
     #[case] name: &str,
@@ -220,5 +220,35 @@ async fn compute_instances_are_split_as_planned() {
     let names: Vec<String> =
         node.gpus[0].instances[2].compute.iter().map(|c| c.profile.to_string()).collect();
     assert!(names.contains(&"2c.3g.20gb".to_owned()), "{names:?}");
+    workers.close().await;
+}
+
+#[tokio::test]
+async fn a_mode_that_cannot_become_real_stays_pending_and_the_next_apply_resets_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let simulated = Simulated::new("2xa100-40gb");
+    let folder = tempfile::tempdir().unwrap();
+    let tool = folder.path().join("nvidia-smi");
+    std::fs::write(&tool, "#!/bin/sh\necho Resetting GPU $3 is not supported.; exit 3\n").unwrap();
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (mut workers, node) = open(Site { reset_tool: tool, ..simulated.site() }).await;
+    let (other, _) = open(simulated.site()).await;
+    let rule = "{devices: [1], mig-enabled: true, mig-devices: {3g.20gb: 2}}";
+    let outcome = apply(&planned(&node, &[rule]), &mut workers, &Progress::silent()).await;
+    assert_eq!(results(&outcome), [GpuResult::PendingReboot], "{outcome:#?}");
+    assert_eq!((outcome.gpus[0].reason, outcome.exit()), (Some(Reason::RebootRequired), Exit::NeedsReset));
+    workers.close().await;
+    other.close().await;
+
+    let (mut workers, node) = open(simulated.site()).await;
+    let mode = node.gpus[1].mig.unwrap();
+    assert!(!mode.current && mode.pending, "{mode:?}");
+    let outcome = apply(&planned(&node, &[rule]), &mut workers, &Progress::silent()).await;
+    assert_eq!(results(&outcome), [GpuResult::Changed], "{outcome:#?}");
+    assert!(outcome.gpus[0].reset && outcome.totals.resets == 1, "{outcome:#?}");
+    assert_eq!(outcome.gpus[0].done[0], Action::ResetIfPending);
+    let node = workers.snapshot().await;
+    assert_eq!(held(&node.gpus[1]), "3g.20gb@0 3g.20gb@4");
+    assert!(!node.gpus[0].mig_enabled(), "the other GPU is left alone");
     workers.close().await;
 }

@@ -120,7 +120,7 @@ impl<'lib> Device<'lib> {
         // SAFETY: the handle is of this library, and the struct carries the version word of its own layout.
         match unsafe { call!(self.library, nvmlDeviceGetMemoryInfo_v2(self.handle(), &mut info)) } {
             Ok(()) => return Ok(info.total),
-            Err(Error::Missing { .. }) => {}
+            Err(error) if error.is_absent() => {}
             Err(error) => return Err(error),
         }
         let mut info = nvmlMemory_t { total: 0, free: 0, used: 0 };

@@ -93,13 +93,13 @@ impl Device<'_> {
                 }
             };
             match (newest, kind) {
-                (Err(Error::Missing { .. }), ProcessKind::Compute) => {
+                (Err(error), ProcessKind::Compute) if error.is_absent() => {
                     call!(library, nvmlDeviceGetComputeRunningProcesses_v2(handle, count, into))
                 }
-                (Err(Error::Missing { .. }), ProcessKind::Graphics) => {
+                (Err(error), ProcessKind::Graphics) if error.is_absent() => {
                     call!(library, nvmlDeviceGetGraphicsRunningProcesses_v2(handle, count, into))
                 }
-                (Err(Error::Missing { .. }), ProcessKind::Mps) => {
+                (Err(error), ProcessKind::Mps) if error.is_absent() => {
                     call!(library, nvmlDeviceGetMPSComputeRunningProcesses_v2(handle, count, into))
                 }
                 (answer, _) => answer,

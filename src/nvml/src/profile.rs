@@ -137,7 +137,7 @@ impl Device<'_> {
         };
         match newest {
             // SAFETY: as above; the older call differs only in that it cannot be asked for the count.
-            Err(Error::Missing { .. }) => unsafe {
+            Err(error) if error.is_absent() => unsafe {
                 call!(
                     library,
                     nvmlDeviceGetGpuInstancePossiblePlacements(handle, profile_id, into, &mut count)
@@ -171,11 +171,9 @@ impl Device<'_> {
 
 impl Error {
     /// Whether this may mean that the driver does not know the struct version that was used, so that an older
-    /// one is to be tried.
+    /// one is to be tried. It may mean as well that the driver does not know the slot, or the GPU lacks it.
     pub fn may_be_version(&self) -> bool {
-        matches!(self, Error::Missing { .. })
-            || self.is(Code::INVALID_ARGUMENT)
-            || self.is(Code::ARGUMENT_VERSION_MISMATCH)
+        self.is_absent() || self.is(Code::INVALID_ARGUMENT) || self.is(Code::ARGUMENT_VERSION_MISMATCH)
     }
 }
 

@@ -30,7 +30,7 @@ use crate::{
 };
 use job::{End, Hands, Job, ms};
 use migd_core::{
-    node::{Gpu, GpuInstance},
+    node::{Gpu, GpuInstance, ProfileSource},
     plan::{Action, Plan, gpu_fingerprint},
     reason::Reason,
 };
@@ -204,6 +204,10 @@ impl Job<'_> {
 
     /// Whether the driver, now that it shows its profiles, lacks what the plan took from the table.
     fn differs_from_table(&self, gpu: &Gpu) -> Option<Failure> {
+        if gpu.profiles_from != ProfileSource::Driver {
+            let text = "the driver hides its profiles with MIG on too, so the plan cannot be checked";
+            return Some(Failure::new(Reason::ProvisionalWrong, text));
+        }
         self.plan.instance_steps.iter().find_map(|step| {
             let Action::CreateInstance { placement, profile_id, profile } = &step.action else { return None };
             let driver = gpu.profile(*profile_id);

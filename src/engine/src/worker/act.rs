@@ -132,7 +132,7 @@ impl<'lib> Worker<'lib> {
         })?;
         let made = match handle.create_compute_instance(info.id, spec.placement) {
             // Before R525 the driver alone chooses where; the plan is compared with what came of it.
-            Err(Error::Missing { .. }) => handle.create_compute_instance(info.id, None)?,
+            Err(error) if error.is_absent() => handle.create_compute_instance(info.id, None)?,
             answer => answer?,
         };
         let made_info = made.info()?;

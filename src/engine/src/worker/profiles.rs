@@ -59,8 +59,9 @@ impl Versions {
             answer = question(version);
             match &answer {
                 Ok(_) => self.settled = Some(version),
-                // A wrong version word and a slot past the end look alike (both INVALID_ARGUMENT), so the
-                // oldest form, which has no version word, decides.
+                // A wrong version word and a slot past the end look alike (both INVALID_ARGUMENT), as do a
+                // lacking function and a lacking slot (both NOT_SUPPORTED where a library has every symbol). The
+                // oldest form, which every driver has and which has no version word, decides.
                 Err(error) if error.may_be_version() => continue,
                 Err(_) => {}
             }

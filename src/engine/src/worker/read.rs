@@ -20,6 +20,8 @@ pub(super) struct Fixed {
     memory_mib: u64,
     /// Empty until the driver has shown them.
     profiles: Vec<GiProfile>,
+    /// What the table has instead; absent until it was needed.
+    table: Option<Vec<GiProfile>>,
 }
 
 impl Fixed {
@@ -36,6 +38,7 @@ impl Fixed {
             minor,
             memory_mib: device.memory_total()? >> 20,
             profiles: Vec::new(),
+            table: None,
         })
     }
 }
@@ -55,14 +58,18 @@ pub(super) fn read(
     if mig.is_some() && fixed.profiles.is_empty() {
         fixed.profiles = profiles::read(device, fixed.memory_mib)?;
     }
-    let (profiles, profiles_from) = if !fixed.profiles.is_empty() {
-        (fixed.profiles.clone(), ProfileSource::Driver)
+    let (profiles, profiles_from) = if mig.is_none() {
+        (&[][..], ProfileSource::Nobody)
+    } else if !fixed.profiles.is_empty() {
+        (&fixed.profiles[..], ProfileSource::Driver)
     } else {
-        let table = mig.and_then(|_| from_table(pci_id, fixed.memory_mib, driver));
-        table.map_or((Vec::new(), ProfileSource::Nobody), |profiles| (profiles, ProfileSource::Table))
+        let known = || from_table(pci_id, fixed.memory_mib, driver).unwrap_or_default();
+        let table = fixed.table.get_or_insert_with(known);
+        let from = if table.is_empty() { ProfileSource::Nobody } else { ProfileSource::Table };
+        (&table[..], from)
     };
     let instances = match mig {
-        Some(mode) if mode.current => instances(device, &profiles)?,
+        Some(mode) if mode.current => instances(device, profiles)?,
         _ => Vec::new(),
     };
     Ok(Gpu {
@@ -75,7 +82,7 @@ pub(super) fn read(
         architecture: fixed.architecture,
         memory_mib: fixed.memory_mib,
         mig,
-        profiles,
+        profiles: profiles.to_vec(),
         profiles_from,
         instances,
     })

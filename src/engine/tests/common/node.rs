@@ -51,7 +51,6 @@ impl Simulated {
         Site {
             program: Some(env!("CARGO_BIN_EXE_migd-engine-worker").into()),
             environment: said.lines().filter_map(pair).collect(),
-            reset_tool: built().join("nvidia-smi"),
             ..Site::default()
         }
     }
