@@ -11,29 +11,16 @@
 //! that size. What [`write()`] writes [`parse`] reads back to the same state.
 
 use crate::{
-    model::{ComputeProfile, Family, Model, Profile},
+    machine::{Board, SetError},
+    model::{ComputeProfile, Model, Profile},
     state::{CiState, GiState, GpuState},
     trouble::{Trouble, join},
 };
 
-/// NVML_FEATURE_ENABLED; simulated nodes start with persistence mode on, as servers do.
-const PERSISTENCE: u32 = 1;
-
 /// A GPU on which nothing was ever done.
 pub fn blank() -> GpuState {
-    let no_ci = CiState { live: 0, handle: 0, profile: 0, start: 0, size: 0, busy: 0 };
-    let no_gi = GiState { live: 0, handle: 0, profile: 0, start: 0, size: 0, busy: 0, cis: [no_ci; 8] };
-    GpuState {
-        mig_current: 0,
-        mig_pending: 0,
-        persistence: PERSISTENCE,
-        compute_mode: 0,
-        busy: 0,
-        lost: 0,
-        changes: 0,
-        resets: 0,
-        gis: [no_gi; 15],
-    }
+    // SAFETY: `GpuState` is plain integers throughout, for which all bytes zero is legal.
+    unsafe { std::mem::zeroed() }
 }
 
 /// Turns `before` into what `text` says, as if it had been made so. Handles count on, so that whoever holds
@@ -41,7 +28,7 @@ pub fn blank() -> GpuState {
 ///
 /// # Errors
 /// [`Trouble::Input`] says what is legal on this GPU.
-pub fn parse(model: &Model, text: &str, before: &GpuState) -> Result<GpuState, Trouble> {
+pub fn parse(board: &Board<'_>, text: &str, before: &GpuState) -> Result<GpuState, Trouble> {
     let words = words(text)?;
     let (on, busy, instances): (bool, bool, &[&str]) = match words.as_slice() {
         [] => return Err(Trouble::input("no geometry; write off, on, or instances such as '1g@0 2g@2'")),
@@ -51,33 +38,22 @@ pub fn parse(model: &Model, text: &str, before: &GpuState) -> Result<GpuState, T
         ["on*"] => (true, true, &[]),
         all => (true, false, all),
     };
-    if on && model.family() == Family::WithoutMig {
-        return Err(Trouble::input(format!("{} has no MIG; legal are off and off*", model.name.as_str())));
-    }
-    if on && model.display_mode != 0 {
-        return Err(Trouble::input(format!(
-            "{} drives displays, which hides MIG; legal are off and off* (say `display: false` in a node file)",
-            model.name.as_str()
-        )));
-    }
     let mut state = *before;
-    state.mig_current = u32::from(on);
-    state.mig_pending = u32::from(on);
+    board.force_mode(&mut state, on).map_err(|_| no_mig(board.model))?;
     state.busy = u32::from(busy);
-    for gi in &mut state.gis {
-        gi.live = 0;
-        gi.busy = 0;
-        for ci in &mut gi.cis {
-            ci.live = 0;
-            ci.busy = 0;
-        }
-    }
     for word in instances {
-        let wanted = Wanted::read(model, word)?;
-        wanted.place(model, word, &mut state)?;
+        Wanted::read(board, word)?.place(board, word, &mut state)?;
     }
-    state.changes += u64::from(state != *before);
     Ok(state)
+}
+
+fn no_mig(model: &Model) -> Trouble {
+    let why = if model.display_mode != 0 {
+        "drives displays, which hides MIG (`display: false` in a node file ends that)"
+    } else {
+        "has no MIG"
+    };
+    Trouble::input(format!("{} {why}; legal are off and off*", model.name.as_str()))
 }
 
 /// Splits at white space outside brackets.
@@ -120,7 +96,7 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn read(model: &'a Model, word: &'a str) -> Result<Wanted<'a>, Trouble> {
+    fn read(board: &Board<'a>, word: &'a str) -> Result<Wanted<'a>, Trouble> {
         let form = || {
             Trouble::input(format!(
                 "`{word}`: an instance is written PROFILE@START, such as 1g@0, 3g@4* or 3g@4[1c,2c]; a mode \
@@ -128,150 +104,155 @@ impl<'a> Wanted<'a> {
             ))
         };
         let (name, place) = word.split_once('@').ok_or_else(form)?;
-        let (place, split, starred) = match place.split_once('[') {
+        let (place, split, busy) = match place.split_once('[') {
             None => (place.strip_suffix('*').unwrap_or(place), None, place.ends_with('*')),
-            Some((start, rest)) => {
-                let (list, star) = rest.split_once(']').ok_or_else(form)?;
-                match star {
-                    "" => (start, Some(list), false),
-                    "*" if list.trim().is_empty() => (start, Some(list), true),
-                    "*" => {
-                        return Err(Trouble::input(format!(
-                            "`{word}`: the * goes on the compute instance that is in use, as in 3g@4[1c*,2c]"
-                        )));
-                    }
-                    _ => return Err(form()),
+            Some((start, rest)) => match rest.split_once(']').ok_or_else(form)? {
+                (list, "") => (start, Some(list), false),
+                (list, "*") if list.trim().is_empty() => (start, Some(list), true),
+                (_, "*") => {
+                    return Err(Trouble::input(format!(
+                        "`{word}`: the * goes on the compute instance that is in use, as in 3g@4[1c*,2c]"
+                    )));
                 }
-            }
+                _ => return Err(form()),
+            },
         };
-        let (index, profile) = find(model, name)?;
+        let (index, profile) = find(board, name)?;
         let start: u32 = place.parse().map_err(|_| form())?;
-        Ok(Wanted { index, profile, start, busy: starred, split })
+        Ok(Wanted { index, profile, start, busy, split })
     }
 
-    fn place(&self, model: &Model, word: &str, state: &mut GpuState) -> Result<(), Trouble> {
-        let name = self.profile.name.as_str();
+    fn place(&self, board: &Board<'_>, word: &str, state: &mut GpuState) -> Result<(), Trouble> {
+        let before = *state;
+        let made = board.place(state, self.index, self.start);
+        let (gi_id, ci_id) = made.map_err(|error| self.explain(board, word, &before, error))?;
+        let lost = || Trouble::Failed(format!("`{word}`: GPU instance {gi_id} is not where it was made"));
+        let gi = state.gis.get_mut(gi_id as usize).ok_or_else(lost)?;
+        let ci = gi.cis.get_mut(ci_id as usize).ok_or_else(lost)?;
+        match self.split {
+            None => ci.busy = u32::from(self.busy),
+            Some(list) => {
+                ci.live = 0;
+                gi.busy = u32::from(self.busy);
+                self.split(word, list, gi)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Why there is no room, with what would be legal.
+    fn explain(&self, board: &Board<'_>, word: &str, state: &GpuState, error: SetError) -> Trouble {
+        let (name, gpu) = (self.profile.name.as_str(), board.model.name.as_str());
         let Some(place) = self.profile.places().iter().find(|place| place.start == self.start) else {
             let starts = join(self.profile.places().iter().map(|place| place.start), " ");
-            return Err(Trouble::input(format!(
-                "`{word}`: {name} cannot start at {} on {}; its starts are {starts}",
-                self.start,
-                model.name.as_str()
-            )));
+            return Trouble::input(format!(
+                "`{word}`: {name} cannot start at {} on {gpu}; its starts are {starts}",
+                self.start
+            ));
         };
-        let there = state
-            .live_gis()
-            .find(|(_, gi)| gi.start < place.start + place.size && place.start < gi.start + gi.size);
-        if let Some((_, gi)) = there {
-            let other = profile_name(model, gi);
-            return Err(Trouble::input(format!(
-                "`{word}`: {name} at {}:{} overlaps {other} at {}:{}",
-                place.start, place.size, gi.start, gi.size
-            )));
+        let (start, size) = (place.start, place.size);
+        if let Some((_, gi)) =
+            state.live_gis().find(|(_, gi)| gi.start < start + size && start < gi.start + gi.size)
+        {
+            let other = profile_name(board.model, gi);
+            return Trouble::input(format!(
+                "`{word}`: {name} at {start}:{size} overlaps {other} at {}:{}",
+                gi.start, gi.size
+            ));
         }
-        let alike = state.live_gis().filter(|(_, gi)| gi.profile == self.index).count();
-        if alike >= self.profile.max_instances as usize {
-            return Err(Trouble::input(format!(
-                "`{word}`: {} holds at most {} {name}",
-                model.name.as_str(),
-                self.profile.max_instances
-            )));
+        let most = self.profile.max_instances;
+        if state.live_gis().filter(|(_, gi)| gi.profile == self.index).count() >= most as usize {
+            return Trouble::input(format!("`{word}`: {gpu} holds at most {most} {name}"));
         }
-        let Some(gi) = state.gis.get_mut(place.gi_id as usize) else {
-            return Err(Trouble::Failed(format!("`{word}`: GPU instance id {} in the table", place.gi_id)));
-        };
-        gi.live = 1;
-        gi.handle = gi.handle.wrapping_add(1);
-        gi.profile = self.index;
-        gi.start = place.start;
-        gi.size = place.size;
-        gi.busy = u32::from(self.busy && self.split.is_some());
-        match self.split {
-            None => {
-                let (index, whole) = whole(self.profile).ok_or_else(|| {
-                    Trouble::Failed(format!("`{word}`: the table has no compute profile over all of {name}"))
-                })?;
-                let start = whole.places().first().map_or(0, |place| place.start);
-                add_ci(gi, index, whole, start, self.busy);
-            }
-            Some(list) => {
-                for part in list.split(',').map(str::trim).filter(|_| !list.trim().is_empty()) {
-                    self.place_ci(word, part, gi)?;
-                }
-            }
-        }
-        Ok(())
+        Trouble::input(format!(
+            "`{word}`: {error}: beside the instances before it {gpu} has no compute slices or engines left \
+             for {name}, or its driver does not allow the pair"
+        ))
     }
 
-    fn place_ci(&self, word: &str, part: &str, gi: &mut GiState) -> Result<(), Trouble> {
+    /// Makes the compute instances of a list. Ids follow the list; places that are not given go to the large
+    /// ones first, since small ones fit anywhere.
+    fn split(&self, word: &str, list: &str, gi: &mut GiState) -> Result<(), Trouble> {
+        if list.trim().is_empty() {
+            return Ok(());
+        }
         let name = self.profile.name.as_str();
-        let (text, busy) = part.strip_suffix('*').map_or((part, false), |text| (text, true));
-        let (text, start) = match text.split_once('@') {
-            None => (text, None),
-            Some((text, start)) => {
-                let start = start.parse::<u32>();
-                (text, Some(start.map_err(|_| Trouble::input(format!("`{word}`: `{part}`: no such start")))?))
+        let mut parts = Vec::new();
+        for text in list.split(',').map(str::trim) {
+            parts.push(Part::read(self.profile, word, text)?);
+        }
+        if parts.len() > gi.cis.len() {
+            let most = gi.cis.len();
+            return Err(Trouble::input(format!("`{word}`: {name} holds at most {most} compute instances")));
+        }
+        let mut order: Vec<(usize, &Part<'_>)> = parts.iter().enumerate().collect();
+        order.sort_by_key(|(_, part)| (part.start.is_none(), std::cmp::Reverse(part.profile.slices)));
+        for (id, part) in order {
+            let start = part.free_start(gi).ok_or_else(|| {
+                let starts = join(part.profile.places().iter().map(|place| place.start), " ");
+                let text = part.text;
+                Trouble::input(format!("`{word}`: no room for {text} in {name} (its starts are {starts})"))
+            })?;
+            if let Some(ci) = gi.cis.get_mut(id) {
+                *ci = CiState {
+                    live: 1,
+                    handle: ci.handle.wrapping_add(1),
+                    profile: part.index,
+                    start,
+                    size: part.profile.slices,
+                    busy: u32::from(part.busy),
+                };
             }
-        };
-        let found = (0u32..).zip(self.profile.compute()).find(|(_, ci)| {
-            ci.name.as_str() == text || format!("{}c", ci.slices) == text || {
-                ci.slices == self.profile.slices && format!("{}g", ci.slices) == text
-            }
-        });
-        let Some((index, profile)) = found else {
-            let legal = join(self.profile.compute().iter().map(|ci| format!("{}c", ci.slices)), " ");
-            return Err(Trouble::input(format!(
-                "`{word}`: {name} holds no compute `{text}`; it holds {legal}"
-            )));
-        };
-        let is_free = |place: u32| {
-            gi.live_cis().all(|(_, ci)| ci.start + ci.size <= place || place + profile.slices <= ci.start)
-        };
-        let place = profile
-            .places()
-            .iter()
-            .map(|place| place.start)
-            .find(|place| start.is_none_or(|start| start == *place) && is_free(*place));
-        let Some(place) = place else {
-            let starts = join(profile.places().iter().map(|place| place.start), " ");
-            return Err(Trouble::input(format!(
-                "`{word}`: no room for {text} in {name} (starts of {text}: {starts})"
-            )));
-        };
-        if !add_ci(gi, index, profile, place, busy) {
-            return Err(Trouble::input(format!("`{word}`: {name} holds at most 8 compute instances")));
         }
         Ok(())
     }
 }
 
-/// Adds a compute instance at the lowest free id.
-fn add_ci(gi: &mut GiState, index: u32, profile: &ComputeProfile, start: u32, busy: bool) -> bool {
-    let Some(ci) = gi.cis.iter_mut().find(|ci| ci.live == 0) else { return false };
-    *ci = CiState {
-        live: 1,
-        handle: ci.handle.wrapping_add(1),
-        profile: index,
-        start,
-        size: profile.slices,
-        busy: u32::from(busy),
-    };
-    true
+/// One compute instance as written, with its profile found.
+struct Part<'a> {
+    text: &'a str,
+    index: u32,
+    profile: &'a ComputeProfile,
+    start: Option<u32>,
+    busy: bool,
 }
 
-/// The compute profile that takes all of a GPU instance.
-fn whole(profile: &Profile) -> Option<(u32, &ComputeProfile)> {
-    (0u32..).zip(profile.compute()).find(|(_, ci)| ci.slices == profile.slices)
+impl<'a> Part<'a> {
+    fn read(gi: &'a Profile, word: &str, text: &'a str) -> Result<Part<'a>, Trouble> {
+        let (unstarred, busy) = text.strip_suffix('*').map_or((text, false), |text| (text, true));
+        let (name, start) = match unstarred.split_once('@') {
+            None => (unstarred, None),
+            Some((name, start)) => {
+                let wrong = |_| Trouble::input(format!("`{word}`: `{text}`: after @ stands a compute slice"));
+                (name, Some(start.parse().map_err(wrong)?))
+            }
+        };
+        let found = (0u32..).zip(gi.compute()).find(|(_, ci)| {
+            ci.name.as_str() == name
+                || format!("{}c", ci.slices) == name
+                || (ci.slices == gi.slices && format!("{}g", ci.slices) == name)
+        });
+        let (index, profile) = found.ok_or_else(|| {
+            let legal = join(gi.compute().iter().map(|ci| format!("{}c", ci.slices)), " ");
+            let gi = gi.name.as_str();
+            Trouble::input(format!("`{word}`: {gi} holds no compute instance `{name}`; it holds {legal}"))
+        })?;
+        Ok(Part { text, index, profile, start, busy })
+    }
+
+    fn free_start(&self, gi: &GiState) -> Option<u32> {
+        let starts = self.profile.places().iter().map(|place| place.start);
+        let mut starts = starts.filter(|at| self.start.is_none_or(|start| start == *at));
+        starts.find(|at| {
+            gi.live_cis().all(|(_, ci)| ci.start + ci.size <= *at || at + self.profile.slices <= ci.start)
+        })
+    }
 }
 
 /// A profile by its whole name, else the plain one of the short name.
-fn find<'a>(model: &'a Model, name: &str) -> Result<(u32, &'a Profile), Trouble> {
-    let all = || (0u32..).zip(model.profiles());
-    if let Some(found) = all().find(|(_, profile)| profile.name.as_str() == name) {
-        return Ok(found);
-    }
-    // Profiles lie by NVML's enumeration, in which the plain one comes before the double-memory one.
-    if let Some(found) = all().find(|(_, profile)| short(profile.name.as_str()) == name) {
+fn find<'a>(board: &Board<'a>, name: &str) -> Result<(u32, &'a Profile), Trouble> {
+    let whole = board.profiles().find(|(_, profile)| profile.name.as_str() == name);
+    if let Some(found) = whole.or_else(|| find_short(board.profiles(), name)) {
         return Ok(found);
     }
     if let Some((_, gi)) = name.split_once("c.") {
@@ -279,8 +260,17 @@ fn find<'a>(model: &'a Model, name: &str) -> Result<(u32, &'a Profile), Trouble>
             "`{name}`: compute instances stand in brackets after their GPU instance, as in {gi}@0[1c]"
         )));
     }
-    let names = join(model.profiles().iter().map(|profile| profile.name.as_str()), " ");
-    Err(Trouble::input(format!("no profile `{name}` on {}; it has {names}", model.name.as_str())))
+    let names = join(board.profiles().map(|(_, profile)| profile.name.as_str()), " ");
+    Err(Trouble::input(format!("no profile `{name}` on {}; it has {names}", board.model.name.as_str())))
+}
+
+/// The plain profile of a short name. Profiles lie by NVML's enumeration, in which the plain one comes before
+/// the double-memory one.
+fn find_short<'a>(
+    mut profiles: impl Iterator<Item = (u32, &'a Profile)>,
+    name: &str,
+) -> Option<(u32, &'a Profile)> {
+    profiles.find(|(_, profile)| short(profile.name.as_str()) == name)
 }
 
 /// `1g.5gb+me` to `1g+me`.
@@ -295,8 +285,8 @@ fn short(name: &str) -> String {
 pub fn profile_name(model: &Model, gi: &GiState) -> String {
     let Some(profile) = model.profiles().get(gi.profile as usize) else { return "?".to_owned() };
     let name = short(profile.name.as_str());
-    match find(model, &name) {
-        Ok((index, _)) if index == gi.profile => name,
+    match find_short((0u32..).zip(model.profiles()), &name) {
+        Some((index, _)) if index == gi.profile => name,
         _ => profile.name.as_str().to_owned(),
     }
 }
@@ -325,9 +315,8 @@ fn instance(model: &Model, gi: &GiState) -> String {
     let name = profile_name(model, gi);
     let profile = model.profiles().get(gi.profile as usize);
     let cis: Vec<&CiState> = gi.live_cis().map(|(_, ci)| ci).collect();
-    let whole = profile.and_then(whole).map(|(index, _)| index);
     match cis.as_slice() {
-        [only] if Some(only.profile) == whole && gi.busy == 0 => {
+        [only] if profile.is_some_and(|profile| profile.slices == only.size) && gi.busy == 0 => {
             format!("{name}@{}{}", gi.start, star(only.busy))
         }
         [] => format!("{name}@{}[]{}", gi.start, star(gi.busy)),

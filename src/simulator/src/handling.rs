@@ -1,18 +1,12 @@
 //! What a person does to a node from outside of it: cut a GPU, reset it, reload the driver, reboot.
 //!
-//! ```text
-//!               instances   mode, Ampere             mode, Hopper and later
-//! reset         lost        kept (pending realised)  lost
-//! reload-driver lost        kept (pending realised)  lost
-//! reboot        lost        kept (pending realised)  lost
-//! ```
-//!
 //! These happen whoever uses the GPU: they are the power switch, not the request. The stand-in for nvidia-smi
-//! asks first.
+//! asks first. Who forgets what is `machine`'s.
 
 use crate::{
     geometry,
-    model::{Family, Model},
+    machine::Board,
+    model::Model,
     notation::Address,
     shared::Shard,
     state::GpuState,
@@ -54,8 +48,8 @@ pub fn address_of(model: &Model) -> Address {
 /// # Errors
 /// [`Trouble::Input`] for what is not legal on that GPU; nothing is changed then.
 pub fn set(shard: &Shard, gpu: usize, text: &str) -> Result<(), Trouble> {
-    change(shard, gpu, |model, state| {
-        *state = geometry::parse(model, text, state)?;
+    change(shard, gpu, |board, state| {
+        *state = geometry::parse(board, text, state)?;
         Ok(())
     })
 }
@@ -65,30 +59,32 @@ pub fn set(shard: &Shard, gpu: usize, text: &str) -> Result<(), Trouble> {
 /// # Errors
 /// [`Trouble::Failed`] if its state cannot be had.
 pub fn reset(shard: &Shard, gpu: usize) -> Result<(), Trouble> {
-    change(shard, gpu, |model, state| {
-        forget(model, state);
+    change(shard, gpu, |board, state| {
+        board.reset_now(state);
         Ok(())
     })
 }
 
-/// Unloads and loads the driver: every GPU forgets what it does not keep itself.
+/// Unloads and loads the driver.
 ///
 /// # Errors
 /// As [`reset`].
 pub fn reload_driver(shard: &Shard) -> Result<(), Trouble> {
-    (0..shard.models().len()).try_for_each(|gpu| reset(shard, gpu))
+    all(shard, |board, state| board.reload_driver(state))
 }
 
-/// Reboots the node: as [`reload_driver`], and a GPU that fell off the bus is back.
+/// Reboots the node.
 ///
 /// # Errors
 /// As [`reset`].
 pub fn reboot(shard: &Shard) -> Result<(), Trouble> {
+    all(shard, |board, state| board.reboot(state))
+}
+
+fn all(shard: &Shard, with: impl Fn(&Board<'_>, &mut GpuState)) -> Result<(), Trouble> {
     (0..shard.models().len()).try_for_each(|gpu| {
-        change(shard, gpu, |model, state| {
-            forget(model, state);
-            state.lost = 0;
-            state.compute_mode = 0;
+        change(shard, gpu, |board, state| {
+            with(board, state);
             Ok(())
         })
     })
@@ -97,31 +93,11 @@ pub fn reboot(shard: &Shard) -> Result<(), Trouble> {
 fn change(
     shard: &Shard,
     gpu: usize,
-    with: impl FnOnce(&Model, &mut GpuState) -> Result<(), Trouble>,
+    with: impl FnOnce(&Board<'_>, &mut GpuState) -> Result<(), Trouble>,
 ) -> Result<(), Trouble> {
     let missing = || Trouble::Failed(format!("no GPU {gpu}"));
-    let model = shard.models().get(gpu).ok_or_else(missing)?;
-    shard.update(gpu, |state| with(model, state)).ok_or_else(missing)?
-}
-
-/// What is gone after the GPU's state was built anew.
-fn forget(model: &Model, state: &mut GpuState) {
-    for gi in &mut state.gis {
-        gi.live = 0;
-        gi.busy = 0;
-        for ci in &mut gi.cis {
-            ci.live = 0;
-            ci.busy = 0;
-        }
-    }
-    state.busy = 0;
-    state.mig_current = match model.family() {
-        Family::Ampere => state.mig_pending,
-        Family::HopperOrLater | Family::WithoutMig => 0,
-    };
-    state.mig_pending = state.mig_current;
-    state.changes += 1;
-    state.resets += 1;
+    let board = Board::new(shard.info(), shard.models().get(gpu).ok_or_else(missing)?);
+    shard.update(gpu, |state| with(&board, state)).ok_or_else(missing)?
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod file;
 
 use crate::{
     geometry,
+    machine::{Board, Unknowns},
     model::{MAX_GPUS, Model, Text},
     shared::Info,
     state::GpuState,
@@ -345,8 +346,8 @@ impl Description {
         let table = Gpus::load()?;
         let mut unknowns = [0; 16];
         for (name, value) in &self.unknowns {
-            let at = UNKNOWNS.iter().position(|known| known == name);
-            if let Some(to) = at.and_then(|at| unknowns.get_mut(at)) {
+            let known = Unknowns::NAMES.iter().find(|(_, known, _)| known == name);
+            if let Some(to) = known.and_then(|(at, _, _)| unknowns.get_mut(*at)) {
                 *to = *value;
             }
         }
@@ -370,7 +371,8 @@ impl Description {
             };
             let mut model = table.model(&entry.key, entry.product.as_deref(), entry.variant).map_err(at)?;
             entry.place(&mut model, &seed);
-            let state = geometry::parse(&model, &entry.mig, &geometry::blank()).map_err(at)?;
+            let state =
+                geometry::parse(&Board::new(&info, &model), &entry.mig, &geometry::blank()).map_err(at)?;
             gpus.push((*model, state));
         }
         unique(&self.notation, "UUID", gpus.iter().map(|(model, _)| model.uuid.as_str().to_owned()))?;
@@ -422,9 +424,6 @@ fn hex(bytes: &[u8]) -> String {
         text
     })
 }
-
-/// Names of [`Info::unknowns`], in order.
-pub const UNKNOWNS: &[&str] = &[];
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,11 @@
 //! A node as a YAML file; unknown keys and wrong values are errors with their place.
 
-use super::{Address, Description, Draft, UNKNOWNS, Versions};
+use super::{Address, Description, Draft, Versions};
 use crate::{
+    machine::Unknowns,
     model::MAX_GPUS,
     table::{Gpus, Variant},
-    trouble::{Trouble, did_you_mean},
+    trouble::{Trouble, did_you_mean, join},
 };
 use serde::{Deserialize, Deserializer, de};
 use serde_yaml::{Location, Spanned};
@@ -118,9 +119,11 @@ pub(super) fn parse(
     };
     let mut unknowns = Vec::new();
     for (name, value) in node.unknowns {
-        if !UNKNOWNS.contains(&name.as_str()) {
-            let near = did_you_mean(&name, UNKNOWNS.iter().copied());
-            return Err(at.refuse(value.referenced, format!("no switchable answer `{name}`{near}")));
+        let names = || Unknowns::NAMES.iter().map(|(_, name, _)| *name);
+        if !names().any(|known| known == name) {
+            let near = did_you_mean(&name, names());
+            let why = format!("no switchable answer `{name}`{near} (there are {})", join(names(), ", "));
+            return Err(at.refuse(value.referenced, why));
         }
         unknowns.push((name, value.value));
     }
