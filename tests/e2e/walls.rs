@@ -55,7 +55,7 @@ fn unsafe_stands_only_where_it_may() {
         }
         if name.ends_with("src/lib.rs") || name.ends_with("src/main.rs") {
             roots.push(name.clone());
-            assert!(text.contains("#![forbid(unsafe_code)]"), "{name} does not forbid unsafe code");
+            assert!(text.contains("#![forbid(unsafe_code)]"), "{name} does not forbid it");
         }
         for (number, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap();

@@ -153,8 +153,9 @@ fn killed_at_random_leave_a_legal_node_and_no_lock() {
     let (mut kills, mut calls, mut rounds, mut seen) = (0, 0, 0, std::collections::BTreeSet::new());
     let begin = Instant::now();
     while kills < KILLS || calls < CALLS {
-        let children: Vec<Child> =
+        let mut children: Vec<Child> =
             (0..2 + dice.roll(3)).map(|_| start(&state, dice.roll(u64::MAX - 1) | 1)).collect();
+        children.iter_mut().for_each(begun);
         for mut child in children {
             std::thread::sleep(Duration::from_micros(dice.roll(1_500)));
             child.kill().unwrap();
@@ -189,20 +190,22 @@ fn killed_at_random_leave_a_legal_node_and_no_lock() {
 }
 
 fn start(state: &Path, seed: u64) -> Child {
-    let mut child = Command::new(std::env::current_exe().unwrap())
+    Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture", "--test-threads=1"])
         .env(CHILD, seed.to_string())
         .env("NVML_SIMULATOR_STATE", state)
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .spawn()
-        .unwrap();
-    // Killed before it has begun it would prove nothing.
+        .unwrap()
+}
+
+/// Waits until a program has opened the node: killed before that it would prove nothing.
+fn begun(child: &mut Child) {
     let mut byte = [0];
     while byte[0] != 1 {
         child.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
     }
-    child
 }
 
 /// The rules of a state, written down once more: places that the profile has, no slice twice, no more compute

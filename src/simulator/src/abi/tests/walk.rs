@@ -118,10 +118,10 @@ fn gives_profiles_in_all_struct_versions() {
     let versioned = nvmlDeviceGetGpuInstanceProfileInfoV;
     let mut two = GiProfile2 { version: 0x0200_0098, ..GiProfile2::zero() };
     assert_eq!(versioned(device, 2, Out::to(&mut two)), 0);
-    assert_eq!((two.id, two.memory_mb, two.name[4] as u8), (9, 4 * 4864, b'3'));
+    assert_eq!((two.id, two.memory_mb, two.name[0] as u8), (9, 4 * 4864, b'3'));
     let mut three = GiProfile3 { version: 0x0300_0098, ..GiProfile3::zero() };
     assert_eq!(versioned(device, 2, Out::to(&mut three).cast()), 0);
-    assert_eq!((three.id, three.slices, three.memory_mb, three.name[4] as u8), (9, 3, 4 * 4864, b'3'));
+    assert_eq!((three.id, three.slices, three.memory_mb, three.name[0] as u8), (9, 3, 4 * 4864, b'3'));
     three = GiProfile3 { version: 0x0300_0098, ..GiProfile3::zero() };
     let by_id = nvmlDeviceGetGpuInstanceProfileInfoByIdV;
     assert_eq!(by_id(device, 19, Out::to(&mut three).cast()), 0);
@@ -142,7 +142,7 @@ fn gives_profiles_in_all_struct_versions() {
     let versioned = nvmlGpuInstanceGetComputeInstanceProfileInfoV;
     let mut two = CiProfile2 { version: 0x0200_0088, ..CiProfile2::zero() };
     assert_eq!(versioned(gi, 0, 0, Out::to(&mut two)), 0);
-    assert_eq!((two.info.slices, two.name[4] as u8), (1, b'1'));
+    assert_eq!((two.info.slices, two.name[0] as u8), (1, b'1'));
     let mut three = CiProfile3 { version: 0x0300_008c, ..CiProfile3::zero() };
     assert_eq!(versioned(gi, 0, 0, Out::to(&mut three).cast()), 0);
     assert_eq!((three.info.slices, three.capabilities), (1, 0));
