@@ -70,6 +70,8 @@ fn child() {
     let null = std::ptr::null_mut();
     let mut gpu: Handle = null;
     let mut out = std::io::stdout().lock();
+    // SAFETY: takes a number only. The parent must get a core at once, or the kills come late.
+    unsafe { libc::nice(15) };
     // SAFETY: NVML's own signatures; every out pointer is a live local of the right type and size.
     unsafe {
         assert_eq!((nvmlInit_v2(), nvmlDeviceGetHandleByIndex_v2(0, &mut gpu)), (0, 0));
