@@ -78,7 +78,7 @@ fn apply(common: &Common, layout: &Layout) -> Result<Exit, Stop> {
     let listen = async {
         while let Some(event) = events.recv().await {
             if let Some(line) = output::progress(&event).filter(|_| !json) {
-                eprintln!("{line}");
+                output::say(&(line + "\n"));
             }
         }
     };
@@ -114,19 +114,19 @@ fn layouts(common: &Common, file: &File) -> Result<Exit, Stop> {
 fn show(planned: &Planned, text: &LayoutText) {
     let (notes, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) =
         planned.plan.notes.iter().cloned().partition(|note| note.severity == Severity::Note);
-    eprint!("{}", render(&warnings, &text.text, false));
+    output::say(&render(&warnings, &text.text, false));
     // A file for many models has many entries that are for others: one line says so.
     let (others, notes): (Vec<Diagnostic>, Vec<Diagnostic>) =
         notes.into_iter().partition(|note| note.reason == Reason::NoGpuMatched);
     match others.as_slice() {
         [] => {}
-        [one] => eprintln!("{}", output::note(one)),
-        many => eprintln!(
-            "note: {} of the layout's entries are for GPUs that this node does not have",
+        [one] => output::say(&output::note(one)),
+        many => output::say(&format!(
+            "note: {} of the layout's entries are for GPUs that this node does not have\n",
             many.len()
-        ),
+        )),
     }
-    notes.iter().for_each(|note| eprintln!("{}", output::note(note)));
+    notes.iter().for_each(|note| output::say(&output::note(note)));
     output::print(&draw::plan(&planned.plan, &planned.node));
 }
 
