@@ -34,6 +34,7 @@ pub(crate) fn run(args: Args) -> Exit {
         Command::Status => status(&args.common),
         Command::Plan(layout) => plan(&args.common, &layout),
         Command::Apply(layout) => apply(&args.common, &layout),
+        Command::Explain { gpu, profile } => explain(&args.common, &gpu, &profile),
         Command::Layouts(file) => layouts(&args.common, &file),
     };
     result.unwrap_or_else(|stop| {
@@ -51,6 +52,17 @@ fn status(common: &Common) -> Result<Exit, Stop> {
         output::print(&draw::status(&node));
     }
     Ok(Exit::of_all(node.unavailable.iter().map(|gpu| gpu.reason.exit())))
+}
+
+fn explain(common: &Common, gpu: &str, profile: &str) -> Result<Exit, Stop> {
+    let service = service(common)?;
+    let (gpu, explained) = wait(service.explain(gpu, profile))??;
+    if common.json {
+        output::document(&explained);
+    } else {
+        output::print(&migd_core::explain::text(&explained, &gpu));
+    }
+    Ok(Exit::Done)
 }
 
 fn plan(common: &Common, layout: &Layout) -> Result<Exit, Stop> {

@@ -2,10 +2,12 @@
 
 use crate::layouts::LayoutText;
 use migd_core::{
+    choose,
     diagnostic::Diagnostic,
     document::Failure,
+    explain::{self, Explained},
     layout::LayoutFile,
-    node::Node,
+    node::{Gpu, Node},
     plan::{self, Plan, Policy},
     reason::Reason,
     target,
@@ -51,6 +53,21 @@ impl Service {
         let node = workers.snapshot().await;
         workers.close().await;
         Ok(node)
+    }
+
+    /// Whether and where an instance of a profile can be created on a GPU now; if nowhere, why, and what would
+    /// help. Both are named as [`choose`] reads them. With the answer comes the GPU as it was read.
+    ///
+    /// # Errors
+    /// As [`Service::status`], and for a GPU or a profile that is not there.
+    pub async fn explain(&self, gpu: &str, profile: &str) -> Result<(Gpu, Explained), Failure> {
+        let node = self.status().await?;
+        let answer = || {
+            let gpu = choose::gpu(&node, gpu)?;
+            let profile = choose::profile(gpu, profile)?;
+            Ok((gpu.clone(), explain::explain(gpu, &node.driver, profile)?))
+        };
+        answer().map_err(|fault| Failure::of(vec![fault]))
     }
 
     /// What applying a layout would do.
