@@ -73,6 +73,9 @@ pub(crate) struct Layout {
     /// The layout's name
     #[arg(value_name = "LAYOUT")]
     pub(crate) name: String,
+    /// Only this GPU of the layout: index, UUID or PCI address; all others stay as they are
+    #[arg(long, value_name = "GPU")]
+    pub(crate) gpu: Option<String>,
     /// Where it stands.
     #[command(flatten)]
     pub(crate) file: File,

@@ -68,7 +68,8 @@ fn explain(common: &Common, gpu: &str, profile: &str) -> Result<Exit, Stop> {
 fn plan(common: &Common, layout: &Layout) -> Result<Exit, Stop> {
     let text = read(&layout.file)?;
     let service = service(common)?;
-    let planned = wait(service.plan(&text, &layout.name))?.map_err(|failure| stop(failure, &text))?;
+    let planned = wait(service.plan(&text, &layout.name, layout.gpu.as_deref()))?
+        .map_err(|failure| stop(failure, &text))?;
     if common.json {
         output::document(&planned.plan);
     } else {
@@ -95,7 +96,7 @@ fn apply(common: &Common, layout: &Layout) -> Result<Exit, Stop> {
         }
     };
     let work = async {
-        let applied = service.apply(&text, &layout.name, announce, &progress).await;
+        let applied = service.apply(&text, &layout.name, layout.gpu.as_deref(), announce, &progress).await;
         drop(progress);
         applied
     };
