@@ -34,6 +34,7 @@ pub(crate) fn run(args: Args) -> Exit {
         Command::Status => status(&args.common),
         Command::Plan(layout) => plan(&args.common, &layout),
         Command::Apply(layout) => apply(&args.common, &layout),
+        Command::Explain { gpu, profile } => explain(&args.common, &gpu, &profile),
         Command::Layouts(file) => layouts(&args.common, &file),
     };
     result.unwrap_or_else(|stop| {
@@ -53,10 +54,22 @@ fn status(common: &Common) -> Result<Exit, Stop> {
     Ok(Exit::of_all(node.unavailable.iter().map(|gpu| gpu.reason.exit())))
 }
 
+fn explain(common: &Common, gpu: &str, profile: &str) -> Result<Exit, Stop> {
+    let service = service(common)?;
+    let (gpu, explained) = wait(service.explain(gpu, profile))??;
+    if common.json {
+        output::document(&explained);
+    } else {
+        output::print(&migd_core::explain::text(&explained, &gpu));
+    }
+    Ok(Exit::Done)
+}
+
 fn plan(common: &Common, layout: &Layout) -> Result<Exit, Stop> {
     let text = read(&layout.file)?;
     let service = service(common)?;
-    let planned = wait(service.plan(&text, &layout.name))?.map_err(|failure| stop(failure, &text))?;
+    let planned = wait(service.plan(&text, &layout.name, layout.gpu.as_deref()))?
+        .map_err(|failure| stop(failure, &text))?;
     if common.json {
         output::document(&planned.plan);
     } else {
@@ -83,7 +96,7 @@ fn apply(common: &Common, layout: &Layout) -> Result<Exit, Stop> {
         }
     };
     let work = async {
-        let applied = service.apply(&text, &layout.name, announce, &progress).await;
+        let applied = service.apply(&text, &layout.name, layout.gpu.as_deref(), announce, &progress).await;
         drop(progress);
         applied
     };
