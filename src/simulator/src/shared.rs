@@ -14,6 +14,7 @@
 //! whoever opens it elsewhere makes the locks anew first.
 
 use crate::{
+    events::Events,
     model::{MAX_GPUS, Model, Text},
     state::GpuState,
 };
@@ -119,6 +120,8 @@ pub struct Shard {
     map: NonNull<Shared>,
     /// The folder it lies in.
     pub folder: PathBuf,
+    /// What happened on it.
+    pub events: Events,
 }
 
 // SAFETY: all that is reached through `map` is either fixed after creation (header, models) or guarded by the
@@ -147,7 +150,7 @@ impl Shard {
             .map_err(io)?;
         crate::client::open_to_all(&file);
         file.set_len(size_of::<Shared>() as u64).map_err(io)?;
-        let shard = Shard::map(&file, folder).map_err(io)?;
+        let shard = Shard::map(&file, folder)?;
         let shared = shard.map.as_ptr();
         // SAFETY: the file is new and unnamed to others, so this process alone reaches the mapping; it is
         // zero-filled, which is a legal `Shared`, and each field written is in bounds.
@@ -184,7 +187,7 @@ impl Shard {
         if found.len() != size_of::<Shared>() as u64 {
             return Err(foreign("other size"));
         }
-        let shard = Shard::map(&file, folder).map_err(io)?;
+        let shard = Shard::map(&file, folder)?;
         // One opener at a time looks at boot and inode, so locks are made anew only while nobody uses them. The
         // flock is given back by hand: the mapping keeps the file's description, and with it the flock, alive.
         let _flock = Flock::exclusive(&file).map_err(io)?;
@@ -209,7 +212,8 @@ impl Shard {
         Ok(shard)
     }
 
-    fn map(file: &File, folder: &Path) -> io::Result<Shard> {
+    fn map(file: &File, folder: &Path) -> Result<Shard, StateError> {
+        let io = |source| StateError::Io { path: folder.join("state"), source };
         // SAFETY: a fresh shared mapping of a file of exactly this size; nothing else is at that address.
         let address = unsafe {
             libc::mmap(
@@ -222,10 +226,15 @@ impl Shard {
             )
         };
         if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+            return Err(io(io::Error::last_os_error()));
         }
-        let map = NonNull::new(address.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
-        Ok(Shard { map, folder: folder.to_owned() })
+        let map = NonNull::new(address.cast()).ok_or_else(|| io(io::Error::other("mapped at address 0")))?;
+        let events = Events::open(folder);
+        let events = events.inspect_err(|_| {
+            // SAFETY: the mapping was made above with this size and nothing refers to it.
+            unsafe { libc::munmap(address, size_of::<Shared>()) };
+        })?;
+        Ok(Shard { map, folder: folder.to_owned(), events })
     }
 
     fn make_locks(&self) -> io::Result<()> {
@@ -300,7 +309,8 @@ impl Shard {
     ) -> Option<Result<R, E>> {
         self.models().get(gpu)?;
         let cell = self.cells().get(gpu)?;
-        Some((|| {
+        let mut rings = false;
+        let done = (|| {
             let _guard = cell.lock()?;
             let generation = cell.generation.load(Ordering::Relaxed);
             let mut state = copy_out(cell.published(generation));
@@ -309,9 +319,15 @@ impl Shard {
             if state != before {
                 copy_in(cell.published(generation.wrapping_add(1)), &state);
                 cell.generation.store(generation.wrapping_add(1), Ordering::Release);
+                rings = true;
             }
             Ok(result)
-        })())
+        })();
+        if rings {
+            // Whoever waits for changes of MIG looks now; not under the lock, since it takes a system call.
+            self.events.ring();
+        }
+        Some(done)
     }
 }
 
