@@ -10,6 +10,7 @@
 //! FOLDER/state     the mapped node (shared.rs)       FOLDER/lib/libnvidia-ml.so.1  link to our library
 //! FOLDER/clients   who has a GPU open (client.rs)    FOLDER/bin/nvidia-smi         link to the stand-in
 //! FOLDER/events    what happened (events.rs)
+//! FOLDER/readings  what is measured (readings.rs)
 //! FOLDER/lock      held while the node is made
 //! ```
 //!
@@ -213,7 +214,7 @@ fn make(description: &Description, folder: &Path, shared: bool) -> Result<(), Tr
     Clients::open(folder).map_err(|e| Trouble::io("make", &clients, &e))?;
     fs::set_permissions(&clients, mode.clone()).map_err(|e| Trouble::io("set the mode of", &clients, &e))?;
     Shard::create(folder, &info, &gpus)?;
-    ["events", "state"].iter().try_for_each(|name| {
+    ["events", "readings", "state"].iter().try_for_each(|name| {
         let path = folder.join(name);
         fs::set_permissions(&path, mode.clone()).map_err(|e| Trouble::io("set the mode of", &path, &e))
     })

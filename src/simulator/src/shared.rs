@@ -16,6 +16,7 @@
 use crate::{
     events::Events,
     model::{MAX_GPUS, Model, Text},
+    readings::Readings,
     state::GpuState,
 };
 use std::{
@@ -33,7 +34,7 @@ use std::{
 /// First word of every state file.
 const MAGIC: u64 = 0x6e76_6d6c_7369_6d01;
 /// Counts up whenever the layout of the file changes; a file of another version is refused.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// How often a reader tries without the lock while writers overtake it.
 const READ_TRIES: u32 = 64;
 /// How long anyone waits for a GPU's lock. Holders keep it for microseconds; only a stopped one takes longer.
@@ -122,6 +123,8 @@ pub struct Shard {
     pub folder: PathBuf,
     /// What happened on it.
     pub events: Events,
+    /// What its GPUs measure.
+    pub readings: Readings,
 }
 
 // SAFETY: all that is reached through `map` is either fixed after creation (header, models) or guarded by the
@@ -229,12 +232,12 @@ impl Shard {
             return Err(io(io::Error::last_os_error()));
         }
         let map = NonNull::new(address.cast()).ok_or_else(|| io(io::Error::other("mapped at address 0")))?;
-        let events = Events::open(folder);
-        let events = events.inspect_err(|_| {
+        let parts = Events::open(folder).and_then(|events| Ok((events, Readings::open(folder)?)));
+        let (events, readings) = parts.inspect_err(|_| {
             // SAFETY: the mapping was made above with this size and nothing refers to it.
             unsafe { libc::munmap(address, size_of::<Shared>()) };
         })?;
-        Ok(Shard { map, folder: folder.to_owned(), events })
+        Ok(Shard { map, folder: folder.to_owned(), events, readings })
     }
 
     fn make_locks(&self) -> io::Result<()> {
@@ -307,9 +310,9 @@ impl Shard {
         gpu: usize,
         change: impl FnOnce(&mut GpuState) -> Result<R, E>,
     ) -> Option<Result<R, E>> {
-        self.models().get(gpu)?;
+        let model = self.models().get(gpu)?;
         let cell = self.cells().get(gpu)?;
-        let mut rings = false;
+        let mut published = None;
         let done = (|| {
             let _guard = cell.lock()?;
             let generation = cell.generation.load(Ordering::Relaxed);
@@ -319,12 +322,14 @@ impl Shard {
             if state != before {
                 copy_in(cell.published(generation.wrapping_add(1)), &state);
                 cell.generation.store(generation.wrapping_add(1), Ordering::Release);
-                rings = true;
+                published = Some((before, state));
             }
             Ok(result)
         })();
-        if rings {
-            // Whoever waits for changes of MIG looks now; not under the lock, since it takes a system call.
+        // Not under the lock, since these take system calls.
+        if let Some((before, after)) = published {
+            // A writer of readings that does not go on must not undo what has been published.
+            let _ = self.readings.follow(gpu, model, &before, &after);
             self.events.ring();
         }
         Some(done)
