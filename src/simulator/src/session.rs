@@ -15,6 +15,7 @@ use crate::{
     model::MAX_GPUS,
     shared::{Info, Shard},
     state::GpuState,
+    watch::EventSets,
 };
 use std::{
     cell::RefCell,
@@ -41,6 +42,8 @@ pub struct Session {
     clients: Mutex<Entered>,
     /// One bit for each GPU that this process is a client of: asked without the lock.
     seen: AtomicU32,
+    /// Its event sets.
+    pub sets: EventSets,
 }
 
 struct Entered {
@@ -108,7 +111,17 @@ impl Session {
         let shard = Shard::open(folder).ok()?;
         let clients = Clients::open(folder).ok()?;
         let entered = Entered { clients, gpus: 0, pid: std::process::id() };
-        Some(Session { shard, clients: Mutex::new(entered), seen: AtomicU32::new(0) })
+        Some(Session {
+            shard,
+            clients: Mutex::new(entered),
+            seen: AtomicU32::new(0),
+            sets: EventSets::default(),
+        })
+    }
+
+    /// The node.
+    pub fn shard(&self) -> &Shard {
+        &self.shard
     }
 
     /// What concerns the whole node.
