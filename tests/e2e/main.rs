@@ -5,6 +5,7 @@
 mod calls;
 mod command_line;
 mod events;
+mod faults;
 mod labels;
 mod python;
 mod reasons;

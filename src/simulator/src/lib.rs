@@ -15,6 +15,7 @@
 pub mod abi;
 pub mod client;
 pub mod events;
+pub mod fault;
 pub mod folder;
 pub mod geometry;
 pub mod handling;
@@ -22,6 +23,7 @@ pub mod machine;
 mod mapped;
 pub mod model;
 pub mod notation;
+pub mod older;
 pub mod place;
 pub mod product;
 pub mod reading;

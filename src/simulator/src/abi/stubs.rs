@@ -2,17 +2,18 @@
 //! library is initialised, as a chip without that feature does. A program that resolves symbols when it first
 //! calls them would be ended by the loader if one were missing.
 
-use super::enter;
+use super::{arguments::Argument, enter, handle::Handle};
 use crate::machine::Code;
 
 macro_rules! unsupported {
     ($($name:ident,)*) => {
         $(
-            // The arguments, whatever they are, stay in the caller's registers and stack: on x86-64 and AArch64
-            // the caller cleans up after them.
+            // The first argument of most is a handle, by which faults know the GPU; what is none decodes to
+            // nothing. The others stay in the caller's registers and stack: on x86-64 and AArch64 the caller
+            // cleans up after them.
             #[unsafe(no_mangle)]
-            pub(crate) extern "C" fn $name() -> u32 {
-                enter(stringify!($name), |_| {}, |_| Err(Code::NOT_SUPPORTED))
+            pub(crate) extern "C" fn $name(first: Handle) -> u32 {
+                enter(stringify!($name), |notes| first.note("first", notes), |_| Err(Code::NOT_SUPPORTED))
             }
         )*
     };
