@@ -6,6 +6,7 @@ mod calls;
 mod command_line;
 mod events;
 mod faults;
+mod holders;
 mod labels;
 mod python;
 mod reasons;

@@ -64,17 +64,25 @@ impl Clients {
     }
 
     fn lock(&self, gpu: usize, kind: i32, command: i32) -> io::Result<libc::flock> {
-        // SAFETY: `flock` is plain data, legal when all bytes are zero.
-        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-        lock.l_type = kind as libc::c_short;
-        lock.l_whence = libc::SEEK_SET as libc::c_short;
-        lock.l_start = gpu as libc::off_t;
-        lock.l_len = 1;
-        // SAFETY: the descriptor is open as long as `self.file` lives, and `lock` is a valid flock that the
-        // kernel reads and, for F_OFD_GETLK, writes.
-        let result = unsafe { libc::fcntl(self.file.as_raw_fd(), command, &mut lock) };
-        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(lock) }
+        byte_lock(&self.file, gpu as u32, kind, command)
     }
+}
+
+/// Sets, gives back or looks at an open-file-description lock on one byte of a file.
+///
+/// # Errors
+/// What fcntl(2) answers.
+pub(crate) fn byte_lock(file: &File, at: u32, kind: i32, command: i32) -> io::Result<libc::flock> {
+    // SAFETY: `flock` is plain data, legal when all bytes are zero.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = kind as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_start = at.into();
+    lock.l_len = 1;
+    // SAFETY: the descriptor is open as long as `file` lives, and `lock` is a valid flock that the kernel reads
+    // and, for F_OFD_GETLK, writes.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), command, &mut lock) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(lock) }
 }
 
 /// Makes a file of a node readable and writable whatever the umask of who made it: a node that is shared is

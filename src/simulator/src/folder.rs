@@ -12,6 +12,7 @@
 //! FOLDER/events    what happened (events.rs)
 //! FOLDER/readings  what is measured (readings.rs)
 //! FOLDER/faults    what is to go wrong (fault.rs)
+//! FOLDER/holders   who holds what (holders.rs)
 //! FOLDER/lock      held while the node is made
 //! ```
 //!
@@ -207,7 +208,7 @@ fn make(description: &Description, folder: &Path, shared: bool) -> Result<(), Tr
     let entries = fs::read_dir(folder).map_err(|e| Trouble::io("read", folder, &e))?;
     for entry in entries {
         let name = entry.map_err(|e| Trouble::io("read", folder, &e))?.file_name();
-        let ours = ["lock", "clients", "events", "readings", "faults", "lib", "bin"]
+        let ours = ["lock", "clients", "events", "readings", "faults", "holders", "lib", "bin"]
             .iter()
             .any(|ours| name == OsStr::new(ours))
             || name.to_string_lossy().starts_with("state.new.");
@@ -225,7 +226,7 @@ fn make(description: &Description, folder: &Path, shared: bool) -> Result<(), Tr
     Clients::open(folder).map_err(|e| Trouble::io("make", &clients, &e))?;
     fs::set_permissions(&clients, mode.clone()).map_err(|e| Trouble::io("set the mode of", &clients, &e))?;
     Shard::create(folder, &info, &gpus)?;
-    ["events", "readings", "faults", "state"].iter().try_for_each(|name| {
+    ["events", "readings", "faults", "holders", "state"].iter().try_for_each(|name| {
         let path = folder.join(name);
         fs::set_permissions(&path, mode.clone()).map_err(|e| Trouble::io("set the mode of", &path, &e))
     })

@@ -4,8 +4,10 @@
 //! asks first. Who forgets what is `machine`'s.
 
 use crate::{
+    client::Clients,
     events::{Event, NO_INSTANCE},
     geometry,
+    holders::{Hold, Kind},
     machine::Board,
     model::Model,
     notation::Address,
@@ -70,6 +72,43 @@ pub fn xid(shard: &Shard, place: Target, code: u32) -> Result<(), Trouble> {
         ci: place.ci.unwrap_or(NO_INSTANCE),
     };
     Ok(shard.events.post(&event)?)
+}
+
+/// Holds a place until it is dropped, as a program does that computes there: listed by NVML with this process's
+/// id, a client of the GPU, and in the way of whoever would take the place away.
+///
+/// # Errors
+/// [`Trouble::Input`] if the place has gone meanwhile or another must be named; [`Trouble::Failed`] if it cannot
+/// be held.
+pub fn hold(shard: &Shard, place: Target, kind: Kind, memory: u64) -> Result<Held, Trouble> {
+    let look = || shard.read(place.gpu).ok_or_else(|| Trouble::Failed(format!("no GPU {}", place.gpu)));
+    let state = look()?;
+    if state.lost != 0 {
+        return Err(Trouble::Failed(format!("{place} has fallen off the bus")));
+    }
+    let clients =
+        Clients::open(&shard.folder).map_err(|e| Trouble::io("open the clients of", &shard.folder, &e))?;
+    clients.enter(place.gpu).map_err(|e| Trouble::io("become a client in", &shard.folder, &e))?;
+    let hold = shard.holders.hold(&shard.folder, place, &state, kind, memory);
+    let hold = hold.map_err(|error| Trouble::Failed(error.to_string()))?;
+    // Whoever destroyed it before it was held did not see a holder; whoever comes now does.
+    let now = look()?;
+    if shard
+        .holders
+        .of(place.gpu, &now)
+        .any(|holder| holder.pid == std::process::id() && holder.place == place)
+    {
+        Ok(Held { hold, clients })
+    } else {
+        Err(Trouble::input(format!("{place} has gone meanwhile")))
+    }
+}
+
+/// Holds as long as it lives.
+#[expect(dead_code, reason = "its parts hold as long as they live")]
+pub struct Held {
+    hold: Hold,
+    clients: Clients,
 }
 
 /// Resets one GPU.

@@ -19,6 +19,7 @@ pub mod fault;
 pub mod folder;
 pub mod geometry;
 pub mod handling;
+pub mod holders;
 pub mod machine;
 mod mapped;
 pub mod model;

@@ -6,6 +6,7 @@ use crate::{
     state::GpuState,
     trouble::{Trouble, join},
 };
+use std::fmt;
 
 /// A place on a node, all of which exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +17,15 @@ pub struct Target {
     pub gi: Option<u32>,
     /// Compute instance id.
     pub ci: Option<u32>,
+}
+
+impl fmt::Display for Target {
+    /// `GPU 0, GPU instance 2, compute instance 0`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GPU {}", self.gpu)?;
+        self.gi.map_or(Ok(()), |gi| write!(f, ", GPU instance {gi}"))?;
+        self.ci.map_or(Ok(()), |ci| write!(f, ", compute instance {ci}"))
+    }
 }
 
 /// Finds the place that `GPU[/GI[/CI]]` names: the GPU by index, UUID or PCI address, the instances by id.

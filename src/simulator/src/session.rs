@@ -11,7 +11,7 @@
 
 use crate::{
     client::Clients,
-    fault,
+    fault, holders,
     machine::{Board, Code},
     model::MAX_GPUS,
     shared::{Info, Shard},
@@ -141,7 +141,9 @@ impl Session {
     /// `INVALID_ARGUMENT` if the node has no such GPU.
     pub fn look(&self, gpu: usize) -> Result<(Board<'_>, GpuState), Code> {
         let state = self.shard.read(gpu).ok_or(Code::INVALID_ARGUMENT)?;
-        Ok((self.board(gpu)?, fault::seen(&self.shard.faults, gpu, state)))
+        let mut state = fault::seen(&self.shard.faults, gpu, state);
+        self.shard.holders.mark(gpu, &mut state);
+        Ok((self.board(gpu)?, state))
     }
 
     /// A GPU's rules.
@@ -164,7 +166,13 @@ impl Session {
         change: impl FnOnce(&Board<'_>, &mut GpuState) -> Result<R, Code>,
     ) -> Result<R, Code> {
         let board = self.board(gpu)?;
-        self.shard.update(gpu, |state| change(&board, state)).ok_or(Code::INVALID_ARGUMENT)?
+        let change = |state: &mut GpuState| {
+            self.shard.holders.mark(gpu, state);
+            let result = change(&board, state);
+            holders::unmark(state);
+            result
+        };
+        self.shard.update(gpu, change).ok_or(Code::INVALID_ARGUMENT)?
     }
 
     /// Becomes a client of a GPU.

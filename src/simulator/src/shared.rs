@@ -16,6 +16,7 @@
 use crate::{
     events::Events,
     fault::Faults,
+    holders::Holders,
     model::{MAX_GPUS, Model, Text},
     readings::Readings,
     state::GpuState,
@@ -130,6 +131,8 @@ pub struct Shard {
     pub readings: Readings,
     /// What is to go wrong on it.
     pub faults: Faults,
+    /// Who holds what on it.
+    pub holders: Holders,
 }
 
 // SAFETY: all that is reached through `map` is either fixed after creation (header, models) or guarded by the
@@ -237,13 +240,14 @@ impl Shard {
             return Err(io(io::Error::last_os_error()));
         }
         let map = NonNull::new(address.cast()).ok_or_else(|| io(io::Error::other("mapped at address 0")))?;
-        let parts = Events::open(folder)
-            .and_then(|events| Ok((events, Readings::open(folder)?, Faults::open(folder)?)));
-        let (events, readings, faults) = parts.inspect_err(|_| {
+        let parts = Events::open(folder).and_then(|events| {
+            Ok((events, Readings::open(folder)?, Faults::open(folder)?, Holders::open(folder)?))
+        });
+        let (events, readings, faults, holders) = parts.inspect_err(|_| {
             // SAFETY: the mapping was made above with this size and nothing refers to it.
             unsafe { libc::munmap(address, size_of::<Shared>()) };
         })?;
-        Ok(Shard { map, folder: folder.to_owned(), events, readings, faults })
+        Ok(Shard { map, folder: folder.to_owned(), events, readings, faults, holders })
     }
 
     fn make_locks(&self) -> io::Result<()> {
@@ -286,7 +290,14 @@ impl Shard {
         models.get(..self.info().gpu_count as usize).unwrap_or_default()
     }
 
-    /// A GPU's state at one instant; `None` if the node has no such GPU.
+    /// A GPU's state at one instant, with marks where someone holds it; `None` if the node has no such GPU.
+    pub fn seen(&self, gpu: usize) -> Option<GpuState> {
+        let mut state = self.read(gpu)?;
+        self.holders.mark(gpu, &mut state);
+        Some(state)
+    }
+
+    /// A GPU's state at one instant, as it was written; `None` if the node has no such GPU.
     pub fn read(&self, gpu: usize) -> Option<GpuState> {
         self.models().get(gpu)?;
         let cell = self.cells().get(gpu)?;

@@ -29,8 +29,12 @@ pub fn text(shard: &Shard) -> String {
         if info.privileges_real != 0 { "real" } else { "ignored" },
     );
     for (index, model) in shard.models().iter().enumerate() {
-        let Some(state) = shard.read(index) else { continue };
+        let Some(state) = shard.seen(index) else { continue };
         gpu(&mut out, index, model, &state);
+        for holder in shard.holders.of(index, &state) {
+            // Writing to a String cannot fail.
+            let _ = writeln!(out, "  held by pid {} as {}: {}", holder.pid, holder.kind.name(), holder.place);
+        }
     }
     out
 }
@@ -139,7 +143,7 @@ pub fn json(shard: &Shard) -> Value {
         .models()
         .iter()
         .enumerate()
-        .filter_map(|(index, model)| Some(gpu_json(index, model, &shard.read(index)?)))
+        .filter_map(|(index, model)| Some(gpu_json(index, model, &shard.seen(index)?)))
         .collect();
     json!({
         "format": "nvml-simulator-show/1",

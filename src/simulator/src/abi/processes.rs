@@ -1,4 +1,4 @@
-//! Who computes where. Marks (`*`) show as processes that Linux does not have.
+//! Who computes where: those who hold, and marks (`*`), which show as processes that Linux does not have.
 
 use super::{
     Call, Out,
@@ -8,7 +8,10 @@ use super::{
     layout::{Process, Process1},
     library::FIRST_MARK_PID,
 };
-use crate::machine::Code;
+use crate::{
+    holders::{HELD, Kind},
+    machine::Code,
+};
 
 /// What stands for no instance id.
 const NO_ID: u32 = u32::MAX;
@@ -20,39 +23,39 @@ const WHOLE_GPU: u32 = 128;
 
 entry! {
     fn nvmlDeviceGetComputeRunningProcesses(device: Handle, count: Out<u32>, list: Out<Process1>) |call| {
-        put_list(list, count, &old(&call.computing(device)?), false)
+        put_list(list, count, &old(&call.running(device, Kind::Compute)?), false)
     }
 
     fn nvmlDeviceGetComputeRunningProcesses_v2(device: Handle, count: Out<u32>, list: Out<Process>) |call| {
-        put_list(list, count, &call.computing(device)?, false)
+        put_list(list, count, &call.running(device, Kind::Compute)?, false)
     }
 
     fn nvmlDeviceGetComputeRunningProcesses_v3(device: Handle, count: Out<u32>, list: Out<Process>) |call| {
-        put_list(list, count, &call.computing(device)?, false)
+        put_list(list, count, &call.running(device, Kind::Compute)?, false)
     }
 
     fn nvmlDeviceGetGraphicsRunningProcesses(device: Handle, count: Out<u32>, list: Out<Process1>) |call| {
-        put_list(list, count, &old(&call.none_of(device)?), false)
+        put_list(list, count, &old(&call.running(device, Kind::Graphics)?), false)
     }
 
     fn nvmlDeviceGetGraphicsRunningProcesses_v2(device: Handle, count: Out<u32>, list: Out<Process>) |call| {
-        put_list(list, count, &call.none_of(device)?, false)
+        put_list(list, count, &call.running(device, Kind::Graphics)?, false)
     }
 
     fn nvmlDeviceGetGraphicsRunningProcesses_v3(device: Handle, count: Out<u32>, list: Out<Process>) |call| {
-        put_list(list, count, &call.none_of(device)?, false)
+        put_list(list, count, &call.running(device, Kind::Graphics)?, false)
     }
 
     fn nvmlDeviceGetMPSComputeRunningProcesses(device: Handle, count: Out<u32>, list: Out<Process1>) |call| {
-        put_list(list, count, &old(&call.none_of(device)?), false)
+        put_list(list, count, &old(&call.running(device, Kind::Mps)?), false)
     }
 
     fn nvmlDeviceGetMPSComputeRunningProcesses_v2(device: Handle, count: Out<u32>, list: Out<Process>) |call| {
-        put_list(list, count, &call.none_of(device)?, false)
+        put_list(list, count, &call.running(device, Kind::Mps)?, false)
     }
 
     fn nvmlDeviceGetMPSComputeRunningProcesses_v3(device: Handle, count: Out<u32>, list: Out<Process>) |call| {
-        put_list(list, count, &call.none_of(device)?, false)
+        put_list(list, count, &call.running(device, Kind::Mps)?, false)
     }
 }
 
@@ -67,26 +70,44 @@ impl Call {
         Ok(device)
     }
 
-    fn none_of(&self, device: Handle) -> Result<Vec<Process>, Code> {
-        self.may_list(device).map(|_| Vec::new())
-    }
-
-    fn computing(&self, device: Handle) -> Result<Vec<Process>, Code> {
+    fn running(&self, device: Handle, kind: Kind) -> Result<Vec<Process>, Code> {
         let device = self.may_list(device)?;
-        let first = FIRST_MARK_PID + device.gpu as u32 * PIDS_PER_GPU;
-        let process = |offset, gi, ci| Process { pid: first + offset, gap: 0, memory: NOT_AVAILABLE, gi, ci };
-        let mut found = Vec::new();
-        if device.state.busy != 0 && device.mig.is_none() {
-            found.push(process(WHOLE_GPU, NO_ID, NO_ID));
-        }
-        for mig in device.board.mig_devices(&device.state) {
-            let (_, ci) = device.instances(mig)?;
-            if ci.busy != 0 && device.mig.is_none_or(|only| only == mig) {
-                found.push(process(mig.gi * 8 + mig.ci, mig.gi, mig.ci));
+        let mut found = if kind == Kind::Compute { marked(&device)? } else { Vec::new() };
+        let on = device.board.mig_on(&device.state);
+        for holder in self.session.shard().holders.of(device.gpu, &device.state) {
+            let (gi, ci) = (holder.place.gi, holder.place.ci);
+            let here = device.mig.is_none_or(|only| gi == Some(only.gi) && ci == Some(only.ci));
+            // In MIG mode work is in a compute instance; what else has the GPU open is no work.
+            if holder.kind == kind && here && ci.is_some() == on {
+                let id = |id: Option<u32>| id.unwrap_or(NO_ID);
+                found.push(Process {
+                    pid: holder.pid,
+                    gap: 0,
+                    memory: holder.memory,
+                    gi: id(gi),
+                    ci: id(ci),
+                });
             }
         }
         Ok(found)
     }
+}
+
+/// A person's marks.
+fn marked(device: &Device<'_>) -> Result<Vec<Process>, Code> {
+    let first = FIRST_MARK_PID + device.gpu as u32 * PIDS_PER_GPU;
+    let process = |offset, gi, ci| Process { pid: first + offset, gap: 0, memory: NOT_AVAILABLE, gi, ci };
+    let mut found = Vec::new();
+    if device.state.busy & !HELD != 0 && device.mig.is_none() {
+        found.push(process(WHOLE_GPU, NO_ID, NO_ID));
+    }
+    for mig in device.board.mig_devices(&device.state) {
+        let (_, ci) = device.instances(mig)?;
+        if ci.busy & !HELD != 0 && device.mig.is_none_or(|only| only == mig) {
+            found.push(process(mig.gi * 8 + mig.ci, mig.gi, mig.ci));
+        }
+    }
+    Ok(found)
 }
 
 fn old(list: &[Process]) -> Vec<Process1> {

@@ -163,7 +163,7 @@ fn reset(shard: &Shard, chosen: &[usize]) -> Answer {
     let busy: Vec<&Model> = chosen
         .iter()
         .filter_map(|gpu| {
-            let (model, state) = (shard.models().get(*gpu)?, shard.read(*gpu)?);
+            let (model, state) = (shard.models().get(*gpu)?, shard.seen(*gpu)?);
             let board = Board::new(shard.info(), model);
             (state.lost == 0 && (others(*gpu) || board.busy(&state))).then_some(model)
         })

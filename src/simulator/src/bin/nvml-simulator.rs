@@ -5,6 +5,7 @@ use nvidia_ml::{
     fault::{self, Latency},
     folder::{self, Parts},
     handling,
+    holders::Kind,
     notation::{self, NAMED},
     place,
     shared::Shard,
@@ -97,6 +98,20 @@ enum Verb {
         /// Raise it so many times
         #[arg(long, default_value_t = 1)]
         times: u32,
+    },
+    /// Hold a GPU or an instance as a program does that computes there, until this process ends
+    Hold {
+        #[command(flatten)]
+        node: Node,
+        /// GPU, GPU/GI or GPU/GI/CI: the GPU by index, UUID or PCI address, instances by id
+        #[arg(value_name = "GPU[/GI[/CI]]")]
+        place: String,
+        /// CUDA, graphics or MPS
+        #[arg(long = "as", value_name = "KIND", default_value = "CUDA", value_parser = kind)]
+        kind: Kind,
+        /// GPU memory that it takes, in MiB
+        #[arg(long, value_name = "MIB", default_value_t = 256)]
+        memory: u32,
     },
     /// Make calls fail, hang, answer late or lie
     ///
@@ -228,6 +243,17 @@ fn carry_out(command: Verb) -> Result<(), Trouble> {
             let place = place::find(&shard, &place)?;
             (0..times).try_for_each(|_| handling::xid(&shard, place, code))
         }
+        Verb::Hold { node, place, kind, memory } => {
+            let shard = node.open()?;
+            let place = place::find(&shard, &place)?;
+            let held = handling::hold(&shard, place, kind, u64::from(memory) << 20)?;
+            print(&format!("pid {} holds {place} as {} until it ends\n", std::process::id(), kind.name()))?;
+            loop {
+                std::thread::park();
+                // A wake-up without a cause is none.
+                let _ = &held;
+            }
+        }
         Verb::Fault { node, action } => {
             let shard = node.open()?;
             match action {
@@ -281,6 +307,11 @@ fn list() -> Result<String, Trouble> {
         out.push_str(&format!("{name:<28} {what}\n"));
     }
     Ok(out)
+}
+
+fn kind(text: &str) -> Result<Kind, String> {
+    let found = Kind::NAMES.iter().find(|(_, name)| name.eq_ignore_ascii_case(text));
+    found.map(|(kind, _)| *kind).ok_or_else(|| "a holder is one of CUDA, graphics, MPS".to_owned())
 }
 
 /// The lines of a file that say something.

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     abi::MUTATING,
+    client::byte_lock,
     machine::Code,
     session::{self, STATE_VARIABLE},
     state::GpuState,
@@ -13,7 +14,7 @@ use crate::{
 use std::{
     cell::Cell,
     fs::OpenOptions,
-    os::{fd::AsRawFd, unix::fs::MetadataExt},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::atomic::{AtomicPtr, Ordering},
     time::Duration,
@@ -246,16 +247,9 @@ struct Turn(#[expect(dead_code, reason = "the lock lives as long as the descript
 impl Turn {
     fn take(folder: &Path, gpu: usize, whole: bool) -> Option<Turn> {
         let file = OpenOptions::new().read(true).write(true).open(folder.join("clients")).ok()?;
-        // SAFETY: `flock` is plain data, legal when all bytes are zero.
-        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-        lock.l_type = libc::F_WRLCK as libc::c_short;
-        lock.l_whence = libc::SEEK_SET as libc::c_short;
         // Clients lock the bytes of their GPUs, which are fewer than these.
-        lock.l_start = 4096 + if whole { 0 } else { 1 + gpu as libc::off_t };
-        lock.l_len = 1;
-        // SAFETY: the descriptor is open, and `lock` is a valid flock that the kernel reads.
-        let taken = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLKW, &mut lock) };
-        (taken == 0).then_some(Turn(file))
+        let at = 4096 + if whole { 0 } else { 1 + gpu as u32 };
+        byte_lock(&file, at, libc::F_WRLCK, libc::F_OFD_SETLKW).ok().map(|_| Turn(file))
     }
 }
 
