@@ -7,6 +7,7 @@ mod command_line;
 mod events;
 mod labels;
 mod python;
+mod readings;
 mod reasons;
 mod scenarios;
 mod walls;
