@@ -174,13 +174,17 @@ fn require_scope(scope: u32) -> Result<(), Code> {
 }
 
 /// All CPUs of this machine: a set that is empty or names others would stop slurmd.
-fn put_cpus(words: u32, set: Out<u64>) -> Result<(), Code> {
+pub(super) fn cpus() -> Vec<u32> {
     let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let mut cpus = parse_cpus(listed.trim());
     if cpus.is_empty() {
         cpus.push(0);
     }
-    put_set(words, set, &cpus)
+    cpus
+}
+
+fn put_cpus(words: u32, set: Out<u64>) -> Result<(), Code> {
+    put_set(words, set, &cpus())
 }
 
 /// Reads `0-3,6`.
