@@ -96,7 +96,7 @@ pub fn table(shard: &Shard, place: Target) -> Result<String, Trouble> {
                 sampler.instance(gi, memory, *reading)
             }
         };
-        let shown = shown.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        let shown = shown.map_or_else(|| "-".to_owned(), |value| number(value, *reading));
         let by = if sampler.set(index, *reading).is_some() { "set" } else { "auto" };
         out.push_str(&format!(
             "{:<26} {shown:>20} {:<6} {by:<4} {}\n",
@@ -106,6 +106,12 @@ pub fn table(shard: &Shard, place: Target) -> Result<String, Trouble> {
         ));
     }
     Ok(out)
+}
+
+/// As NVML shows it: whole, but for the per cents of GPM.
+fn number(value: f64, reading: Reading) -> String {
+    let whole = reading.unit() != "%" || reading.scope() == Scope::Gpu;
+    if whole { value.trunc().to_string() } else { ((value * 1000.0).round() / 1000.0).to_string() }
 }
 
 fn look(shard: &Shard, gpu: usize) -> Result<(Board<'_>, GpuState), Trouble> {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{machine::Code, reading::Reading};
 
-const MIB: u64 = 1 << 20;
+pub(super) const MIB: u64 = 1 << 20;
 
 entry! {
     fn nvmlDeviceGetMemoryInfo(device: Handle, memory: Out<Memory>) |call| {
