@@ -28,6 +28,7 @@ mod events;
 mod handles;
 mod library;
 mod rights;
+mod samples;
 mod trace;
 mod walk;
 
