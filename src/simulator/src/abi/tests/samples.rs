@@ -1,5 +1,7 @@
 use super::*;
-use crate::abi::{clocks::*, ecc::*, fields::*, gpm::*, power::*, thermal::*, utilisation::*};
+use crate::abi::{
+    accounting::*, clocks::*, ecc::*, fields::*, gpm::*, power::*, samples::*, thermal::*, utilisation::*,
+};
 
 fn sample() -> Handle {
     let mut sample = Handle(0);
@@ -149,4 +151,72 @@ fn time_reasons_have_the_field_ids_of_their_driver() {
         assert_eq!(nvmlDeviceGetFieldValues(gpu(0), 2, Out::to_all(&mut fields)), 0);
         assert_eq!(fields.map(|field| field.result), codes, "{driver}");
     }
+}
+
+#[test]
+fn processes_use_what_their_gpu_does_until_mig_is_on() {
+    let node = Node::new(&[a100('A')]);
+    let device = gpu(0);
+    let utilisation = |seen| {
+        let (mut found, mut count) = ([ProcessSample::zero(); 4], 4);
+        let code =
+            nvmlDeviceGetProcessUtilization(device, Out::to_all(&mut found), Out::to(&mut count), seen);
+        if code == 0 { Ok((count, found[0].sm, found[0].time_us)) } else { Err(code) }
+    };
+    let mut stats = Accounted::zero();
+    let mut accounted = |pid| nvmlDeviceGetAccountingStats(device, pid, Out::to(&mut stats));
+    assert_eq!(utilisation(0), Err(6), "nobody is there");
+    node.change(0, |_, state| state.busy = 1);
+    let readings = crate::readings::Readings::open(node.folder.path()).unwrap();
+    readings.change(0, &a100('A'), |values| values.put_load(0, 0.8, 1.0)).unwrap();
+    let (count, sm, seen) = utilisation(0).unwrap();
+    assert_eq!((count, sm), (1, 80));
+    assert_eq!(utilisation(seen + 3_600_000_000), Err(6), "nothing newer");
+    let mut few = 0;
+    let asked = nvmlDeviceGetProcessUtilization(device, Out::null(), Out::to(&mut few), 0);
+    assert_eq!((asked, few), (7, 1));
+
+    let (mut pid, mut pids) = ([0; 4], 4);
+    assert_eq!(nvmlDeviceGetAccountingPids(device, Out::to(&mut pids), Out::to_all(&mut pid)), 3, "off");
+    assert_eq!(nvmlDeviceSetAccountingMode(device, 1), 0);
+    assert_eq!(nvmlDeviceGetAccountingPids(device, Out::to(&mut pids), Out::to_all(&mut pid)), 0);
+    assert_eq!((pids, accounted(pid[0]), accounted(1)), (1, 0, 6));
+
+    node.change(0, |_, state| state.busy = 0);
+    switch_on(device);
+    assert_eq!(utilisation(0), Err(3));
+    assert_eq!(number(|out| nvmlDeviceGetAccountingMode(device, out)), Ok(0));
+    assert_eq!(nvmlDeviceSetAccountingMode(device, 1), 3);
+}
+
+#[test]
+fn samples_reach_back_to_the_last_change_and_not_before_what_was_seen() {
+    let node = Node::new(&[a100('A')]);
+    let device = gpu(0);
+    let samples = |kind, seen| {
+        let (mut value, mut count) = (9, 0);
+        let (value, mut found) = (Out::to(&mut value), [Sample { time_us: 0, value: 0 }; 200]);
+        let asked = nvmlDeviceGetSamples(device, kind, seen, value, Out::to(&mut count), Out::null());
+        if asked != 0 {
+            return Err(asked);
+        }
+        assert_eq!(
+            nvmlDeviceGetSamples(device, kind, seen, value, Out::to(&mut count), Out::to_all(&mut found)),
+            0
+        );
+        Ok(found[..count as usize].to_vec())
+    };
+    let readings = crate::readings::Readings::open(node.folder.path()).unwrap();
+    readings.change(0, &a100('A'), |values| values.put_load(0, 0.8, 1.0)).unwrap();
+    let first = samples(1, 0).unwrap();
+    assert_eq!(first.iter().map(|sample| sample.value).collect::<Vec<_>>(), [80], "a new load shows at once");
+    std::thread::sleep(std::time::Duration::from_millis(90));
+    let later = samples(1, 0).unwrap();
+    assert!(later.len() >= 4 && later.iter().all(|sample| sample.value == 80), "{later:?}");
+    assert!(later.is_sorted_by(|one, next| one.time_us < next.time_us));
+    let seen = later[later.len() - 2].time_us;
+    assert!(samples(1, seen).unwrap().iter().all(|sample| sample.time_us > seen));
+    assert_eq!(samples(1, u64::MAX).unwrap_err(), 6);
+    assert_eq!(samples(7, 0).unwrap_err(), 3);
+    assert_eq!(samples(99, 0).unwrap_err(), 2);
 }
