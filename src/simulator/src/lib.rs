@@ -15,6 +15,7 @@
 pub mod abi;
 pub mod client;
 pub mod events;
+pub mod fault;
 pub mod folder;
 pub mod geometry;
 pub mod gpm;
@@ -25,6 +26,7 @@ pub mod measuring;
 pub mod model;
 pub mod notation;
 pub mod numbered;
+pub mod older;
 pub mod place;
 pub mod product;
 pub mod reading;
