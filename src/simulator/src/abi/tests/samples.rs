@@ -220,3 +220,18 @@ fn samples_reach_back_to_the_last_change_and_not_before_what_was_seen() {
     assert_eq!(samples(7, 0).unwrap_err(), 3);
     assert_eq!(samples(99, 0).unwrap_err(), 2);
 }
+
+#[test]
+fn an_instance_has_its_part_of_bar1() {
+    let _node = Node::new(&[a100('A')]);
+    let device = gpu(0);
+    switch_on(device);
+    compute_created(created(device, 9, 4, 4), 2);
+    let total = |device| {
+        let mut bar1 = Bar1::zero();
+        assert_eq!(nvmlDeviceGetBAR1MemoryInfo(device, Out::to(&mut bar1)), 0);
+        assert_eq!(bar1.free, bar1.total);
+        bar1.total >> 20
+    };
+    assert_eq!((total(device), total(mig_device(device, 0).unwrap())), (65536, 32767));
+}
