@@ -27,6 +27,7 @@ mod calls;
 mod events;
 mod handles;
 mod library;
+mod random;
 mod rights;
 mod samples;
 mod trace;
