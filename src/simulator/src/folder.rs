@@ -9,13 +9,13 @@
 //! ```text
 //! FOLDER/state     the mapped node (shared.rs)       FOLDER/lib/libnvidia-ml.so.1  link to our library
 //! FOLDER/clients   who has a GPU open (client.rs)    FOLDER/bin/nvidia-smi         link to the stand-in
-//! FOLDER/lock      held while the node is made
+//! FOLDER/lock      held while the node is made      FOLDER/tree, roots, tree.lock  its files (tree.rs)
 //! ```
 //!
 //! Programs load a library by way of this folder, so a folder that another user could have prepared is
 //! refused: it must be a real directory that belongs to the caller and that no one else can write to.
 
-use crate::{client::Clients, notation::Description, shared::Shard, trouble::Trouble};
+use crate::{client::Clients, notation::Description, shared::Shard, tree, trouble::Trouble};
 use std::{
     ffi::OsStr,
     fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError},
@@ -107,6 +107,7 @@ pub fn open(
             there.notation.as_str()
         )));
     }
+    tree::ensure(&shard)?;
     link(&folder, "lib", "libnvidia-ml.so.1", &parts.library)?;
     link(&folder, "lib", "libnvidia-ml.so", &parts.library)?;
     link(&folder, "bin", "nvidia-smi", &parts.stand_in)?;
@@ -194,7 +195,9 @@ fn make(description: &Description, folder: &Path, shared: bool) -> Result<(), Tr
     let entries = fs::read_dir(folder).map_err(|e| Trouble::io("read", folder, &e))?;
     for entry in entries {
         let name = entry.map_err(|e| Trouble::io("read", folder, &e))?.file_name();
-        let ours = ["lock", "clients", "lib", "bin"].iter().any(|ours| name == OsStr::new(ours))
+        let ours = ["lock", "clients", "lib", "bin", "tree", "tree.lock", "roots"]
+            .iter()
+            .any(|ours| name == OsStr::new(ours))
             || name.to_string_lossy().starts_with("state.new.");
         if !ours {
             return Err(Trouble::input(format!(

@@ -25,6 +25,7 @@ pub mod shared;
 pub mod show;
 pub mod state;
 pub mod table;
+pub mod tree;
 pub mod trouble;
 
 #[cfg(test)]

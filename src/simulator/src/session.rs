@@ -15,6 +15,7 @@ use crate::{
     model::MAX_GPUS,
     shared::{Info, Shard},
     state::GpuState,
+    tree,
 };
 use std::{
     cell::RefCell,
@@ -107,6 +108,8 @@ impl Session {
     fn open(folder: &Path) -> Option<Session> {
         let shard = Shard::open(folder).ok()?;
         let clients = Clients::open(folder).ok()?;
+        // Whoever changed the node last may have been killed before its files followed.
+        tree::follow(&shard);
         let entered = Entered { clients, gpus: 0, pid: std::process::id() };
         Some(Session { shard, clients: Mutex::new(entered), seen: AtomicU32::new(0) })
     }

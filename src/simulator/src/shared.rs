@@ -300,7 +300,8 @@ impl Shard {
     ) -> Option<Result<R, E>> {
         self.models().get(gpu)?;
         let cell = self.cells().get(gpu)?;
-        Some((|| {
+        let mut shown = true;
+        let result = (|| {
             let _guard = cell.lock()?;
             let generation = cell.generation.load(Ordering::Relaxed);
             let mut state = copy_out(cell.published(generation));
@@ -309,9 +310,15 @@ impl Shard {
             if state != before {
                 copy_in(cell.published(generation.wrapping_add(1)), &state);
                 cell.generation.store(generation.wrapping_add(1), Ordering::Release);
+                shown = state.changes == before.changes;
             }
             Ok(result)
-        })())
+        })();
+        // Files are written without the lock, and before the caller hears of the change.
+        if !shown {
+            crate::tree::follow(self);
+        }
+        Some(result)
     }
 }
 

@@ -8,6 +8,7 @@ use nvidia_ml::{
     shared::Shard,
     show,
     table::Gpus,
+    tree::{self, DeviceNodes},
     trouble::Trouble,
 };
 use std::{
@@ -57,6 +58,14 @@ enum Verb {
         /// The program and its arguments
         #[arg(last = true, required = true)]
         program: Vec<OsString>,
+    },
+    /// Write the node's /proc, /sys and /dev files under a folder, where they follow each change
+    Tree {
+        #[command(flatten)]
+        node: Node,
+        /// An empty or new folder
+        #[arg(value_name = "ROOT")]
+        root: PathBuf,
     },
     /// The node's GPUs, modes and instances
     Show {
@@ -147,6 +156,15 @@ fn carry_out(command: Verb) -> Result<(), Trouble> {
             };
             let error = Command::new(name).args(arguments).envs(environment).exec();
             Err(Trouble::Failed(format!("cannot run {}: {error}", name.to_string_lossy())))
+        }
+        Verb::Tree { node, root } => {
+            if tree::add(&node.open()?, &root)? == DeviceNodes::Plain {
+                eprintln!(
+                    "nvml-simulator: devices below {} are plain files: only root makes others",
+                    root.display()
+                );
+            }
+            Ok(())
         }
         Verb::Show { node, json } => {
             let shard = node.open()?;
