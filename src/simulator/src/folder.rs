@@ -9,19 +9,20 @@
 //! ```text
 //! FOLDER/state     the mapped node (shared.rs)       FOLDER/lib/libnvidia-ml.so.1  link to our library
 //! FOLDER/clients   who has a GPU open (client.rs)    FOLDER/bin/nvidia-smi         link to the stand-in
-//! FOLDER/lock      held while the node is made      FOLDER/tree, roots, tree.lock  its files (tree.rs)
+//! FOLDER/lock      held while the node is made      FOLDER/tree, roots, tree.lock  its files, once asked for (tree.rs)
 //! ```
 //!
 //! Programs load a library by way of this folder, so a folder that another user could have prepared is
 //! refused: it must be a real directory that belongs to the caller and that no one else can write to.
 
-use crate::{client::Clients, notation::Description, shared::Shard, tree, trouble::Trouble};
+use crate::{client::Clients, notation::Description, shared::Shard, trouble::Trouble};
 use std::{
     ffi::OsStr,
     fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError},
     io::ErrorKind,
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -29,6 +30,8 @@ use std::{
 /// How long one process waits for another that makes the node.
 const MAKING_LIMIT: Duration = Duration::from_secs(30);
 const MAKING_POLL: Duration = Duration::from_millis(5);
+/// Counts the links that this process has put in place: part of their temporary names.
+static LINKS: AtomicU32 = AtomicU32::new(0);
 /// Longer names of default folders are cut and told apart by their identity.
 const NAME_LIMIT: usize = 60;
 
@@ -107,7 +110,6 @@ pub fn open(
             there.notation.as_str()
         )));
     }
-    tree::ensure(&shard)?;
     link(&folder, "lib", "libnvidia-ml.so.1", &parts.library)?;
     link(&folder, "lib", "libnvidia-ml.so", &parts.library)?;
     link(&folder, "bin", "nvidia-smi", &parts.stand_in)?;
@@ -234,7 +236,9 @@ fn link(folder: &Path, sub: &str, name: &str, target: &Path) -> Result<(), Troub
         Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(Trouble::io("make", &dir, &e)),
         _ => {}
     }
-    let temporary = dir.join(format!(".{name}.{}", std::process::id()));
+    // Threads of one process may be at it too.
+    let turn = LINKS.fetch_add(1, Ordering::Relaxed);
+    let temporary = dir.join(format!(".{name}.{}.{turn}", std::process::id()));
     let made = symlink(target, &temporary).and_then(|()| fs::rename(&temporary, &path));
     made.map_err(|e| Trouble::io("link", &path, &e))
 }

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! In: a node's state, read anew under the tree's lock, so that the last to write shows the newest. Out: the
-//! tree at `<folder>/tree`, and at every root that was asked for (`<folder>/roots`). A tree that cannot be
-//! written never makes a driver call fail; it stays as it was, and its stamp says so.
+//! tree at `<folder>/tree`, once someone asked for it, and at every other root that was asked for
+//! (`<folder>/roots`); a node without a tree pays nothing. A tree that cannot be written never makes a driver
+//! call fail; it stays as it was, and its stamp says so.
 //! Not here: what never changes ([`fixed`]), and mounting it over the real paths (`enclosure`).
 
 mod files;
@@ -57,13 +58,23 @@ pub fn own(folder: &Path) -> PathBuf {
     folder.join("tree")
 }
 
-/// Makes the node's own tree, or brings it up to date.
+/// Makes the node's own tree, which then follows the node; gives where it lies.
 ///
 /// # Errors
-/// [`Trouble::Failed`] if it cannot be written.
-pub fn ensure(shard: &Shard) -> Result<(), Trouble> {
+/// [`Trouble::Failed`] if it cannot be written, or if another user's node has none.
+pub fn ensure(shard: &Shard) -> Result<PathBuf, Trouble> {
     let root = own(&shard.folder);
-    if mine(shard) { write(shard, &root) } else { Ok(()) }
+    if mine(shard) {
+        write(shard, &root)?;
+    } else if !root.join(STAMP).is_file() {
+        return Err(foreign(shard));
+    }
+    Ok(root)
+}
+
+fn foreign(shard: &Shard) -> Trouble {
+    let folder = shard.folder.display();
+    Trouble::Failed(format!("the node in {folder} belongs to another user, and has no tree of files"))
 }
 
 /// Writes the tree at a root of choice, which then follows the node as its own tree does.
@@ -77,8 +88,7 @@ pub fn add(shard: &Shard, root: &Path) -> Result<DeviceNodes, Trouble> {
         return Err(Trouble::input(format!("{text}: a root is a path in UTF-8 of one line")));
     }
     if !mine(shard) {
-        let text = format!("the node in {} belongs to another user", shard.folder.display());
-        return Err(Trouble::Failed(text));
+        return Err(foreign(shard));
     }
     require_ours_or_empty(&root)?;
     write(shard, &root)?;
@@ -98,14 +108,9 @@ pub fn add(shard: &Shard, root: &Path) -> Result<DeviceNodes, Trouble> {
 /// Brings the trees in step after a change. What cannot be written is left to whoever comes next: the change
 /// itself has happened, and the caller's answer is about that.
 pub fn follow(shard: &Shard) {
-    let root = own(&shard.folder);
-    if !root.is_dir() || !mine(shard) {
-        return;
-    }
-    let _ = write(shard, &root);
-    for root in extra_roots(&shard.folder) {
+    for root in extra_roots(&shard.folder).into_iter().chain([own(&shard.folder)]) {
         // A root that was removed, or that holds other things by now, is no root any more.
-        if root.join(STAMP).is_file() {
+        if root.join(STAMP).is_file() && mine(shard) {
             let _ = write(shard, &root);
         }
     }

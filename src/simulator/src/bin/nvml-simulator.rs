@@ -63,9 +63,9 @@ enum Verb {
     Tree {
         #[command(flatten)]
         node: Node,
-        /// An empty or new folder
+        /// An empty or new folder; by default the node's own, whose path is printed
         #[arg(value_name = "ROOT")]
-        root: PathBuf,
+        root: Option<PathBuf>,
     },
     /// The node's GPUs, modes and instances
     Show {
@@ -136,7 +136,8 @@ fn main() -> ExitCode {
     match carry_out(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(trouble) => {
-            eprintln!("nvml-simulator: {trouble}");
+            // A closed standard error leaves no one to tell.
+            let _ = writeln!(io::stderr(), "nvml-simulator: {trouble}");
             ExitCode::from(trouble.exit_code())
         }
     }
@@ -158,13 +159,18 @@ fn carry_out(command: Verb) -> Result<(), Trouble> {
             Err(Trouble::Failed(format!("cannot run {}: {error}", name.to_string_lossy())))
         }
         Verb::Tree { node, root } => {
-            if tree::add(&node.open()?, &root)? == DeviceNodes::Plain {
-                eprintln!(
-                    "nvml-simulator: devices below {} are plain files: only root makes others",
-                    root.display()
-                );
+            let shard = node.open()?;
+            let (root, told) = match root {
+                Some(root) => (root, String::new()),
+                None => (tree::own(&shard.folder), format!("{}\n", tree::own(&shard.folder).display())),
+            };
+            if tree::add(&shard, &root)? == DeviceNodes::Plain {
+                let root = root.display();
+                let text = "are plain files: only root makes others";
+                // A closed standard error leaves no one to tell.
+                let _ = writeln!(io::stderr(), "nvml-simulator: devices below {root} {text}");
             }
-            Ok(())
+            print(&told)
         }
         Verb::Show { node, json } => {
             let shard = node.open()?;
