@@ -14,6 +14,7 @@
 #[allow(non_snake_case)]
 pub mod abi;
 pub mod client;
+pub mod enclosure;
 pub mod folder;
 pub mod geometry;
 pub mod handling;

@@ -133,7 +133,8 @@ fn pci(writer: &Writer, model: &Model, cpus: &str) -> io::Result<()> {
     for (name, text) in files {
         writer.file(&format!("{folder}/{name}"), &format!("{text}\n"), 0o444)?;
     }
-    writer.file(&format!("{folder}/reset"), "", 0o200)?;
+    // Readable, unlike the kernel's: its owner need not be root, and reads what was asked for.
+    writer.file(&format!("{folder}/reset"), "", 0o600)?;
     writer.link(&format!("{folder}/driver"), "../../drivers/nvidia")
 }
 
