@@ -185,6 +185,19 @@ impl Lab {
         run(&mut command)
     }
 
+    /// `nvml-simulator WORD NODE …` on this lab's node.
+    pub fn simulator(&self, word: &str, rest: &[&str]) -> Command {
+        let mut command = Command::new(program("nvml-simulator"));
+        command.args([word, "--state"]).arg(self.path("state")).arg(&self.node).args(rest);
+        command
+    }
+
+    /// Runs `nvml-simulator WORD NODE …` to its end.
+    #[track_caller]
+    pub fn simulated(&self, word: &str, rest: &[&str]) -> Ended {
+        run(&mut self.simulator(word, rest))
+    }
+
     /// Runs a Python script of tests/python on the node, traced.
     #[track_caller]
     pub fn python(&self, script: &str, words: &[&str]) -> Ended {

@@ -4,6 +4,7 @@
 
 mod calls;
 mod command_line;
+mod events;
 mod labels;
 mod python;
 mod reasons;

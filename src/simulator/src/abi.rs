@@ -12,6 +12,7 @@ mod arguments;
 mod compute_instance;
 mod device;
 mod discovery;
+mod events;
 mod fields;
 mod gpu_instance;
 mod handle;

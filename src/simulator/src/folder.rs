@@ -9,6 +9,8 @@
 //! ```text
 //! FOLDER/state     the mapped node (shared.rs)       FOLDER/lib/libnvidia-ml.so.1  link to our library
 //! FOLDER/clients   who has a GPU open (client.rs)    FOLDER/bin/nvidia-smi         link to the stand-in
+//! FOLDER/events    what happened (events.rs)
+//! FOLDER/readings  what is measured (readings.rs)
 //! FOLDER/lock      held while the node is made      FOLDER/tree, roots, tree.lock  its files, once asked for (tree.rs)
 //! ```
 //!
@@ -197,7 +199,7 @@ fn make(description: &Description, folder: &Path, shared: bool) -> Result<(), Tr
     let entries = fs::read_dir(folder).map_err(|e| Trouble::io("read", folder, &e))?;
     for entry in entries {
         let name = entry.map_err(|e| Trouble::io("read", folder, &e))?.file_name();
-        let ours = ["lock", "clients", "lib", "bin", "tree", "tree.lock", "roots"]
+        let ours = ["lock", "clients", "events", "readings", "lib", "bin", "tree", "tree.lock", "roots"]
             .iter()
             .any(|ours| name == OsStr::new(ours))
             || name.to_string_lossy().starts_with("state.new.");
@@ -215,8 +217,10 @@ fn make(description: &Description, folder: &Path, shared: bool) -> Result<(), Tr
     Clients::open(folder).map_err(|e| Trouble::io("make", &clients, &e))?;
     fs::set_permissions(&clients, mode.clone()).map_err(|e| Trouble::io("set the mode of", &clients, &e))?;
     Shard::create(folder, &info, &gpus)?;
-    let state = folder.join("state");
-    fs::set_permissions(&state, mode).map_err(|e| Trouble::io("set the mode of", &state, &e))
+    ["events", "readings", "state"].iter().try_for_each(|name| {
+        let path = folder.join(name);
+        fs::set_permissions(&path, mode.clone()).map_err(|e| Trouble::io("set the mode of", &path, &e))
+    })
 }
 
 /// Keeps `folder/sub/name` a link to `target`; put in place at one instant, as programs may be starting.

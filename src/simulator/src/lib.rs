@@ -15,12 +15,19 @@
 pub mod abi;
 pub mod client;
 pub mod enclosure;
+pub mod events;
 pub mod folder;
 pub mod geometry;
 pub mod handling;
 pub mod machine;
+mod mapped;
 pub mod model;
 pub mod notation;
+pub mod place;
+pub mod product;
+pub mod reading;
+pub mod readings;
+pub mod sampler;
 pub mod session;
 pub mod shared;
 pub mod show;
@@ -28,6 +35,7 @@ pub mod state;
 pub mod table;
 pub mod tree;
 pub mod trouble;
+pub mod watch;
 
 #[cfg(test)]
 mod fixture;

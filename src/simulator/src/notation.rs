@@ -18,6 +18,7 @@ use crate::{
     geometry,
     machine::{Board, Unknowns},
     model::{MAX_GPUS, Model, Text},
+    product::Product,
     shared::Info,
     state::GpuState,
     table::{Gpus, Variant},
@@ -371,6 +372,7 @@ impl Description {
             };
             let mut model = table.model(&entry.key, entry.product.as_deref(), entry.variant).map_err(at)?;
             entry.place(&mut model, &seed);
+            model.links = if self.nvswitch { Product::of(&model).links } else { 0 };
             let state =
                 geometry::parse(&Board::new(&info, &model), &entry.mig, &geometry::blank()).map_err(at)?;
             gpus.push((*model, state));

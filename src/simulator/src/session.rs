@@ -16,6 +16,7 @@ use crate::{
     shared::{Info, Shard},
     state::GpuState,
     tree,
+    watch::EventSets,
 };
 use std::{
     cell::RefCell,
@@ -42,6 +43,8 @@ pub struct Session {
     clients: Mutex<Entered>,
     /// One bit for each GPU that this process is a client of: asked without the lock.
     seen: AtomicU32,
+    /// Its event sets.
+    pub sets: EventSets,
 }
 
 struct Entered {
@@ -111,7 +114,17 @@ impl Session {
         // Whoever changed the node last may have been killed before its files followed.
         tree::follow(&shard);
         let entered = Entered { clients, gpus: 0, pid: std::process::id() };
-        Some(Session { shard, clients: Mutex::new(entered), seen: AtomicU32::new(0) })
+        Some(Session {
+            shard,
+            clients: Mutex::new(entered),
+            seen: AtomicU32::new(0),
+            sets: EventSets::default(),
+        })
+    }
+
+    /// The node.
+    pub fn shard(&self) -> &Shard {
+        &self.shard
     }
 
     /// What concerns the whole node.

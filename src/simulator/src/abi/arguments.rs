@@ -16,6 +16,12 @@ impl Argument for u32 {
     }
 }
 
+impl Argument for u64 {
+    fn note(&self, name: &'static str, notes: &mut Notes) {
+        notes.number(name, *self as i64);
+    }
+}
+
 impl Argument for i32 {
     fn note(&self, name: &'static str, notes: &mut Notes) {
         notes.number(name, i64::from(*self));

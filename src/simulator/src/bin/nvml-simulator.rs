@@ -6,6 +6,7 @@ use nvidia_ml::{
     folder::{self, Parts},
     handling,
     notation::{self, NAMED},
+    place,
     shared::Shard,
     show,
     table::Gpus,
@@ -98,6 +99,19 @@ enum Verb {
         node: Node,
         /// Index, UUID or PCI address
         gpu: String,
+    },
+    /// Raise an XID, as the hardware would
+    Xid {
+        #[command(flatten)]
+        node: Node,
+        /// GPU, GPU/GI or GPU/GI/CI: the GPU by index, UUID or PCI address, instances by id
+        #[arg(value_name = "GPU[/GI[/CI]]")]
+        place: String,
+        /// The XID's number
+        code: u32,
+        /// Raise it so many times
+        #[arg(long, default_value_t = 1)]
+        times: u32,
     },
     /// Unload and load the driver
     ReloadDriver {
@@ -200,6 +214,11 @@ fn carry_out(command: Verb) -> Result<(), Trouble> {
         Verb::Reset { node, gpu } => {
             let shard = node.open()?;
             handling::reset(&shard, handling::find(&shard, &gpu)?)
+        }
+        Verb::Xid { node, place, code, times } => {
+            let shard = node.open()?;
+            let place = place::find(&shard, &place)?;
+            (0..times).try_for_each(|_| handling::xid(&shard, place, code))
         }
         Verb::ReloadDriver { node } => handling::reload_driver(&node.open()?),
         Verb::Reboot { node } => handling::reboot(&node.open()?),
