@@ -9,5 +9,6 @@ mod labels;
 mod python;
 mod reasons;
 mod scenarios;
+mod slurm;
 mod walls;
 mod way;
