@@ -52,7 +52,7 @@ pub struct Place {
 }
 
 /// Engine counts.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Engines {
     /// Copy engines.

@@ -8,7 +8,7 @@ use crate::{
     model::Model,
     product::Product,
     reading::{Reading, Scope},
-    readings::{PLACES, SUMS, Sum, Values},
+    readings::{PLACES, SUMS, Setting, Sum, Values},
     state::GpuState,
 };
 
@@ -22,7 +22,7 @@ const IDLE_CLOCK: u32 = 210;
 const REASON_IDLE: u32 = 1;
 const REASON_POWER_CAP: u32 = 4;
 /// At full load, KB/s in each direction.
-const PCIE_RATE: f64 = 8_000_000.0;
+pub const PCIE_RATE: f64 = 8_000_000.0;
 /// At full load, the part of what the links could carry.
 const NVLINK_PART: f64 = 0.4;
 
@@ -72,7 +72,11 @@ fn power(model: &Model, values: &Values) -> f64 {
     let most = f64::from(Product::of(model).power.unwrap_or(UNPUBLISHED_POWER)) * 1000.0;
     // Boards of one kind differ by some watts.
     let idle = most * 0.12 + (model.board_seed % 7000) as f64;
-    (idle + (most - idle) * load(values)).round()
+    let wanted = (idle + (most - idle) * load(values)).round();
+    match values.setting(Setting::PowerLimit) {
+        0 => wanted,
+        limit => wanted.min(limit as f64),
+    }
 }
 
 impl<'a> Sampler<'a> {
@@ -94,6 +98,26 @@ impl<'a> Sampler<'a> {
     /// Seconds of full load on a place until now.
     pub fn active(&self, place: usize) -> f64 {
         self.values.active(place) + self.load(place) * self.seconds()
+    }
+
+    /// What a program has set through NVML; 0 if none has.
+    pub fn setting(&self, setting: Setting) -> u64 {
+        self.values.setting(setting)
+    }
+
+    /// The part of the GPU that a place with a load is.
+    pub fn weight(&self, place: usize) -> f64 {
+        if place == 0 { 1.0 } else { self.values.weight(place) }
+    }
+
+    /// When load or values last changed, in nanoseconds since boot.
+    pub fn since(&self) -> u64 {
+        self.values.since()
+    }
+
+    /// Whether errors of the memory are found and counted.
+    pub fn has_ecc(&self) -> bool {
+        self.model.has_ecc() && self.values.setting(Setting::EccOff) == 0
     }
 
     /// The value that a person has set.
@@ -143,6 +167,16 @@ impl<'a> Sampler<'a> {
         state.live_gis().filter_map(one).sum()
     }
 
+    /// The greatest clock that the SMs may have now, in MHz.
+    fn most_sm_clock(&self) -> u32 {
+        let board = self.product.sm_clock.unwrap_or(UNPUBLISHED_SM_CLOCK);
+        [Setting::ApplicationGraphics, Setting::LockedGraphicsMost]
+            .into_iter()
+            .map(|setting| self.values.setting(setting))
+            .filter(|set| *set != 0)
+            .fold(board, |most, set| most.min(u32::try_from(set).unwrap_or(u32::MAX)))
+    }
+
     fn seconds(&self) -> f64 {
         self.now.saturating_sub(self.values.since()) as f64 / 1e9
     }
@@ -160,9 +194,9 @@ impl<'a> Sampler<'a> {
             Reading::MemoryTemperature => model.has_hbm().then_some(warmth + 8.0)?,
             Reading::Utilisation => (load * 100.0).round(),
             Reading::MemoryUtilisation => (load * 60.0).round(),
-            Reading::SmClock => clock(product.sm_clock.unwrap_or(UNPUBLISHED_SM_CLOCK)),
+            Reading::SmClock => clock(self.most_sm_clock()),
             Reading::MemoryClock => f64::from(product.memory_clock.unwrap_or(UNPUBLISHED_MEMORY_CLOCK)),
-            Reading::VideoClock => (clock(product.sm_clock.unwrap_or(UNPUBLISHED_SM_CLOCK)) * 0.9).round(),
+            Reading::VideoClock => (clock(self.most_sm_clock()) * 0.9).round(),
             Reading::Fan => (product.fans > 0).then_some(30.0 + (load * 50.0).round())?,
             Reading::ClockReasons => f64::from(match load {
                 idle if idle <= 0.0 => REASON_IDLE,
@@ -180,7 +214,7 @@ impl<'a> Sampler<'a> {
             | Reading::UncorrectedVolatile
             | Reading::CorrectedAggregate
             | Reading::UncorrectedAggregate
-            | Reading::SramUncorrected => model.has_ecc().then_some(0.0)?,
+            | Reading::SramUncorrected => self.has_ecc().then_some(0.0)?,
             Reading::RemappedCorrectable
             | Reading::RemappedUncorrectable
             | Reading::RemapPending

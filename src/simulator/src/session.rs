@@ -11,6 +11,7 @@
 
 use crate::{
     client::Clients,
+    gpm::Samples,
     machine::{Board, Code},
     model::MAX_GPUS,
     shared::{Info, Shard},
@@ -45,6 +46,8 @@ pub struct Session {
     seen: AtomicU32,
     /// Its event sets.
     pub sets: EventSets,
+    /// Its GPM samples.
+    pub gpm: Samples,
 }
 
 struct Entered {
@@ -119,6 +122,7 @@ impl Session {
             clients: Mutex::new(entered),
             seen: AtomicU32::new(0),
             sets: EventSets::default(),
+            gpm: Samples::default(),
         })
     }
 

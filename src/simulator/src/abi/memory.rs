@@ -5,14 +5,16 @@ use super::{
     handle::{Device, Handle},
     layout::{Bar1, Memory, Memory2, version},
 };
-use crate::machine::Code;
+use crate::{machine::Code, reading::Reading};
 
 const MIB: u64 = 1 << 20;
 
 entry! {
     fn nvmlDeviceGetMemoryInfo(device: Handle, memory: Out<Memory>) |call| {
-        let total = total(call, &call.device(device)?)?;
-        memory.put(Memory { total, free: total, used: 0 })
+        let found = Found::of(call, &call.device(device)?)?;
+        // Here what the driver keeps counts as used, so that used and free make up the total (nvml.h).
+        let used = (found.used + found.reserved).min(found.total);
+        memory.put(Memory { total: found.total, free: found.total - used, used })
     }
 
     fn nvmlDeviceGetMemoryInfo_v2(device: Handle, memory: Out<Memory2>) |call| {
@@ -20,8 +22,9 @@ entry! {
         if memory.cast::<u32>().get()? != version::<Memory2>(2) {
             return Err(Code::ARGUMENT_VERSION_MISMATCH);
         }
-        let total = total(call, &device)?;
-        memory.put(Memory2 { version: version::<Memory2>(2), gap: 0, total, reserved: 0, free: total, used: 0 })
+        let Found { total, used, reserved } = Found::of(call, &device)?;
+        let free = total.saturating_sub(used.saturating_add(reserved));
+        memory.put(Memory2 { version: version::<Memory2>(2), gap: 0, total, reserved, free, used })
     }
 
     fn nvmlDeviceGetBAR1MemoryInfo(device: Handle, memory: Out<Bar1>) |call| {
@@ -31,17 +34,33 @@ entry! {
     }
 }
 
-/// Bytes of the device: a MIG device has its GPU instance's. The whole of a GPU in MIG mode is for those who
-/// may see all its instances (seen as an error of unprivileged programs).
-fn total(call: &Call, device: &Device<'_>) -> Result<u64, Code> {
-    let mib = match device.mig {
-        Some(mig) => device.board.profile_of(device.instances(mig)?.0)?.memory_mib,
-        None => {
-            if device.board.mig_on(&device.state) {
-                call.require_privilege()?;
+/// A device's memory in bytes.
+struct Found {
+    total: u64,
+    used: u64,
+    reserved: u64,
+}
+
+impl Found {
+    /// A MIG device has its GPU instance's. The whole of a GPU in MIG mode is for those who may see all its
+    /// instances (seen as an error of unprivileged programs).
+    fn of(call: &Call, device: &Device<'_>) -> Result<Found, Code> {
+        let sampler = call.sampler(device)?;
+        let (total, used, reserved) = match device.mig {
+            Some(mig) => {
+                let total = device.board.profile_of(device.instances(mig)?.0)?.memory_mib;
+                let used = sampler.instance(mig.gi, total, Reading::MemoryUsed).unwrap_or_default();
+                (total, used, 0.0)
             }
-            device.board.model.memory_mib
-        }
-    };
-    Ok(mib.saturating_mul(MIB))
+            None => {
+                if device.board.mig_on(&device.state) {
+                    call.require_privilege()?;
+                }
+                let reserved = sampler.gpu(Reading::MemoryReserved).unwrap_or_default();
+                (device.board.model.memory_mib, sampler.memory_used(&device.state), reserved)
+            }
+        };
+        let bytes = |mib: u64| mib.saturating_mul(MIB);
+        Ok(Found { total: bytes(total), used: bytes(used as u64), reserved: bytes(reserved as u64) })
+    }
 }

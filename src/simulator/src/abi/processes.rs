@@ -71,7 +71,7 @@ impl Call {
         self.may_list(device).map(|_| Vec::new())
     }
 
-    fn computing(&self, device: Handle) -> Result<Vec<Process>, Code> {
+    pub(super) fn computing(&self, device: Handle) -> Result<Vec<Process>, Code> {
         let device = self.may_list(device)?;
         let first = FIRST_MARK_PID + device.gpu as u32 * PIDS_PER_GPU;
         let process = |offset, gi, ci| Process { pid: first + offset, gap: 0, memory: NOT_AVAILABLE, gi, ci };

@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand};
 use nvidia_ml::{
     enclosure::{self, Own},
     folder::{self, Parts},
-    handling,
+    handling, measuring,
     notation::{self, NAMED},
     place,
     shared::Shard,
@@ -83,15 +83,39 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Replace a GPU's mode and instances, whatever is in use there
+    /// Replace a GPU's mode and instances, whatever is in use there; or, with a VALUE, set what a sensor shows
     Set {
         #[command(flatten)]
         node: Node,
-        /// Index, UUID or PCI address
-        gpu: String,
-        /// off, on, or instances: '1g@0* 1g@1 2g@2 3g@4' (* = in use), '3g@4[1c,2c]'
-        #[arg(value_name = "NOTATION")]
-        geometry: String,
+        /// Index, UUID or PCI address; with a VALUE also GPU/GI
+        #[arg(value_name = "GPU[/GI]")]
+        place: String,
+        /// off, on, or instances: '1g@0* 1g@1 2g@2 3g@4' (* = in use), '3g@4[1c,2c]'; with a VALUE a reading,
+        /// which `readings` lists
+        #[arg(value_name = "NOTATION|READING")]
+        what: String,
+        /// What the sensor shows from now on; auto gives it back to the simulation
+        #[arg(allow_hyphen_values = true)]
+        value: Option<String>,
+    },
+    /// Put a load on a GPU, or on a GPU instance: 0 is idle, 1 is full
+    Load {
+        #[command(flatten)]
+        node: Node,
+        /// GPU or GPU/GI: the GPU by index, UUID or PCI address, the instance by id
+        #[arg(value_name = "GPU[/GI]")]
+        place: String,
+        /// 0 to 1
+        #[arg(allow_hyphen_values = true)]
+        load: String,
+    },
+    /// What the sensors of a GPU or a GPU instance show
+    Readings {
+        #[command(flatten)]
+        node: Node,
+        /// GPU or GPU/GI: the GPU by index, UUID or PCI address, the instance by id
+        #[arg(value_name = "GPU[/GI]")]
+        place: String,
     },
     /// Reset a GPU, whoever uses it
     Reset {
@@ -207,9 +231,21 @@ fn carry_out(command: Verb) -> Result<(), Trouble> {
             let shard = node.open()?;
             print(&if json { format!("{:#}\n", show::json(&shard)) } else { show::text(&shard) })
         }
-        Verb::Set { node, gpu, geometry } => {
+        Verb::Set { node, place, what, value: None } => {
             let shard = node.open()?;
-            handling::set(&shard, handling::find(&shard, &gpu)?, &geometry)
+            handling::set(&shard, handling::find(&shard, &place)?, &what)
+        }
+        Verb::Set { node, place, what, value: Some(value) } => {
+            let shard = node.open()?;
+            measuring::set(&shard, place::find(&shard, &place)?, &what, &value)
+        }
+        Verb::Load { node, place, load } => {
+            let shard = node.open()?;
+            measuring::load(&shard, place::find(&shard, &place)?, &load)
+        }
+        Verb::Readings { node, place } => {
+            let shard = node.open()?;
+            print(&measuring::table(&shard, place::find(&shard, &place)?)?)
         }
         Verb::Reset { node, gpu } => {
             let shard = node.open()?;
