@@ -36,6 +36,7 @@ mod settings;
 mod stubs;
 mod symbols;
 mod thermal;
+mod topology;
 mod trace;
 mod utilisation;
 

@@ -36,6 +36,7 @@ pub mod shared;
 pub mod show;
 pub mod state;
 pub mod table;
+pub mod topology;
 pub mod tree;
 pub mod trouble;
 pub mod watch;

@@ -13,12 +13,14 @@
 //! ```
 
 mod file;
+mod wiring;
+
+pub use wiring::{Seat, Wiring, cluster_text};
 
 use crate::{
     geometry,
     machine::{Board, Unknowns},
     model::{MAX_GPUS, Model, Text},
-    product::Product,
     shared::Info,
     state::GpuState,
     table::{Gpus, Variant},
@@ -155,6 +157,10 @@ pub struct Description {
     pub unknowns: Vec<(String, u32)>,
     /// GPUs in NVML's order, by PCI address.
     pub gpus: Vec<GpuEntry>,
+    /// Where each of them sits.
+    pub seats: Vec<Seat>,
+    /// What joins them.
+    pub wiring: Wiring,
 }
 
 /// Reads a node's notation; a file is read, the table is not.
@@ -221,6 +227,7 @@ struct Draft {
     numa: Option<u32>,
     display: Option<bool>,
     mig: Option<String>,
+    seat: Seat,
 }
 
 /// What a node file says besides its GPUs.
@@ -232,6 +239,7 @@ struct Versions {
     nvswitch: bool,
     privileges_real: bool,
     unknowns: Vec<(String, u32)>,
+    wiring: Wiring,
 }
 
 impl Draft {
@@ -257,11 +265,11 @@ impl Draft {
         };
         let nvml = versions.nvml.unwrap_or_else(|| format!("{}.{driver}", cuda / 1000));
         let mut free = default_addresses(&drafts);
-        let mut gpus: Vec<GpuEntry> = Vec::new();
+        let mut gpus: Vec<(GpuEntry, Seat)> = Vec::new();
         for (position, draft) in (0u32..).zip(drafts) {
             let address = draft.address.or_else(|| free.next());
             let address = address.ok_or_else(|| Trouble::input(format!("{notation}: no PCI bus left")))?;
-            gpus.push(GpuEntry {
+            let entry = GpuEntry {
                 key: draft.key,
                 product: draft.product,
                 address,
@@ -272,10 +280,12 @@ impl Draft {
                 numa: draft.numa.unwrap_or(u32::from(position as usize >= count.div_ceil(2))),
                 display: draft.display,
                 mig: draft.mig.unwrap_or_else(|| "off".to_owned()),
-            });
+            };
+            gpus.push((entry, draft.seat));
         }
         // NVML counts GPUs by PCI address; minors stay with the order of probing.
-        gpus.sort_by_key(|gpu| gpu.address);
+        gpus.sort_by_key(|(gpu, _)| gpu.address);
+        let (gpus, seats): (Vec<GpuEntry>, Vec<Seat>) = gpus.into_iter().unzip();
         unique(notation, "PCI address", gpus.iter().map(|gpu| gpu.address.to_string()))?;
         unique(notation, "minor", gpus.iter().map(|gpu| gpu.minor.to_string()))?;
         unique(notation, "UUID", gpus.iter().filter_map(|gpu| gpu.uuid.clone()))?;
@@ -289,6 +299,8 @@ impl Draft {
             privileges_real: versions.privileges_real,
             unknowns: versions.unknowns,
             gpus,
+            seats,
+            wiring: versions.wiring,
         })
     }
 }
@@ -330,7 +342,7 @@ impl Description {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "{gpu:?}");
         }
-        text
+        text + &self.canonical_wiring()
     }
 
     /// The same word for the same node; another edition of the table makes another.
@@ -352,7 +364,7 @@ impl Description {
                 *to = *value;
             }
         }
-        let info = Info {
+        let mut info = Info {
             notation: Text::new(&self.notation),
             identity: Text::new(&self.identity()),
             driver: Text::new(&self.driver),
@@ -361,8 +373,12 @@ impl Description {
             gpu_count: self.gpus.len() as u32,
             privileges_real: u32::from(self.privileges_real),
             nvswitch: u32::from(self.nvswitch),
+            fabric: 0,
+            clique: 0,
+            cluster: [0; 16],
             unknowns,
         };
+        self.put_fabric(&mut info);
         let seed = Sha1::digest(self.canonical());
         let mut gpus = Vec::new();
         for (index, entry) in self.gpus.iter().enumerate() {
@@ -371,12 +387,14 @@ impl Description {
                 failed => failed,
             };
             let mut model = table.model(&entry.key, entry.product.as_deref(), entry.variant).map_err(at)?;
-            entry.place(&mut model, &seed);
-            model.links = if self.nvswitch { Product::of(&model).links } else { 0 };
+            let serial = self.seats.get(index).and_then(|seat| seat.serial.as_deref());
+            entry.place(&mut model, &seed, serial);
             let state =
                 geometry::parse(&Board::new(&info, &model), &entry.mig, &geometry::blank()).map_err(at)?;
             gpus.push((*model, state));
         }
+        let mut models: Vec<&mut Model> = gpus.iter_mut().map(|(model, _)| model).collect();
+        self.wire(&mut models)?;
         unique(&self.notation, "UUID", gpus.iter().map(|(model, _)| model.uuid.as_str().to_owned()))?;
         Ok((info, gpus))
     }
@@ -384,14 +402,19 @@ impl Description {
 
 impl GpuEntry {
     /// Makes a board of this node out of one of the table.
-    fn place(&self, model: &mut Model, seed: &[u8]) {
-        let digest = Sha1::new().chain_update(seed).chain_update(self.address.to_string()).finalize();
+    fn place(&self, model: &mut Model, seed: &[u8], serial: Option<&str>) {
+        // A board that is named is the same wherever it sits, and so are its MIG devices' UUIDs.
+        let digest = match &self.uuid {
+            Some(uuid) => Sha1::digest(uuid),
+            None => Sha1::new().chain_update(seed).chain_update(self.address.to_string()).finalize(),
+        };
         let uuid = self.uuid.clone().unwrap_or_else(|| format!("GPU-{}", uuid_of(&digest)));
         model.uuid = Text::new(&uuid);
         let number = digest.iter().rev().take(8).fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
         model.board_seed = number;
         // 13 digits, as on data-centre boards.
-        model.serial = Text::new(&format!("1{:012}", number % 1_000_000_000_000));
+        let made_up = format!("1{:012}", number % 1_000_000_000_000);
+        model.serial = Text::new(serial.unwrap_or(&made_up));
         model.domain = self.address.domain;
         model.bus = self.address.bus;
         model.device = self.address.device;

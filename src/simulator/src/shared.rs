@@ -60,6 +60,12 @@ pub struct Info {
     pub privileges_real: u32,
     /// 1: the GPUs are joined by NVSwitch.
     pub nvswitch: u32,
+    /// Fabric Manager where there is an NVSwitch: 1 stopped, 2 running.
+    pub fabric: u32,
+    /// The clique of the GPUs in their NVLink fabric.
+    pub clique: u32,
+    /// The fabric's cluster UUID; zero within one machine.
+    pub cluster: [u8; 16],
     /// Answers that no one has seen on hardware, switchable (see `machine`): one word each.
     pub unknowns: [u32; 16],
 }

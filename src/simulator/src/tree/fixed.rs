@@ -6,6 +6,7 @@ use crate::{
     machine::Driver,
     model::{Family, MAX_CIS, MAX_GIS, MAX_GPUS, Model},
     shared::Shard,
+    topology::{node_switches, write_cpus},
 };
 use std::{collections::BTreeSet, fmt::Write as _, fs, io, os::unix::fs::FileTypeExt, path::Path};
 
@@ -14,10 +15,13 @@ use std::{collections::BTreeSet, fmt::Write as _, fs, io, os::unix::fs::FileType
 const NVIDIA_MAJOR: u32 = 195;
 pub(super) const CAPS_MAJOR: u32 = 508;
 const UVM_MAJOR: u32 = 510;
+const SWITCHES_MAJOR: u32 = 509;
 const CONTROL_MINOR: u32 = 255;
 const MODESET_MINOR: u32 = 254;
 /// PCI class of a 3D controller.
 const CLASS: &str = "0x030200";
+/// PCI class of a bridge of no usual kind.
+const SWITCH_CLASS: &str = "0x068000";
 
 /// What the device nodes of a tree are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +61,7 @@ pub(super) fn write(shard: &Shard, writer: &Writer) -> io::Result<()> {
         pci(writer, model, cpus.trim())?;
         writer.device(&format!("dev/nvidia{}", model.minor), NVIDIA_MAJOR, model.minor, 0o666)?;
     }
+    switches(shard, writer, devices.switches)?;
     writer.device("dev/nvidiactl", NVIDIA_MAJOR, CONTROL_MINOR, 0o666)?;
     writer.device("dev/nvidia-modeset", NVIDIA_MAJOR, MODESET_MINOR, 0o666)?;
     writer.device("dev/nvidia-uvm", devices.uvm, 0, 0o666)?;
@@ -125,8 +130,8 @@ fn pci(writer: &Writer, model: &Model, cpus: &str) -> io::Result<()> {
         ("class", CLASS.to_owned()),
         ("revision", "0xa1".to_owned()),
         ("numa_node", model.numa_node.to_string()),
-        // As nvmlDeviceGetCpuAffinity: all CPUs of this machine.
-        ("local_cpulist", cpus.to_owned()),
+        // As nvmlDeviceGetCpuAffinity.
+        ("local_cpulist", model.cpus().map_or_else(|| cpus.to_owned(), |cpus| write_cpus(&cpus))),
         ("enable", "1".to_owned()),
         ("power_state", "D0".to_owned()),
     ];
@@ -136,6 +141,28 @@ fn pci(writer: &Writer, model: &Model, cpus: &str) -> io::Result<()> {
     // Readable, unlike the kernel's: its owner need not be root, and reads what was asked for.
     writer.file(&format!("{folder}/reset"), "", 0o600)?;
     writer.link(&format!("{folder}/driver"), "../../drivers/nvidia")
+}
+
+/// NVSwitches: what Fabric Manager works on.
+fn switches(shard: &Shard, writer: &Writer, major: u32) -> io::Result<()> {
+    let all = node_switches(shard.models());
+    for (number, switch) in (0u32..).zip(&all) {
+        let folder = format!("sys/bus/pci/devices/{}", switch.address);
+        for (name, text) in [
+            ("vendor", format!("0x{:04x}", switch.id & 0xffff)),
+            ("device", format!("0x{:04x}", switch.id >> 16)),
+            ("class", SWITCH_CLASS.to_owned()),
+        ] {
+            writer.file(&format!("{folder}/{name}"), &format!("{text}\n"), 0o444)?;
+        }
+        writer.link(&format!("{folder}/driver"), "../../drivers/nvidia-nvswitch")?;
+        writer.device(&format!("dev/nvidia-nvswitch{number}"), major, number, 0o666)?;
+    }
+    if all.is_empty() {
+        return Ok(());
+    }
+    writer.folder("sys/bus/pci/drivers/nvidia-nvswitch")?;
+    writer.device("dev/nvidia-nvswitchctl", major, CONTROL_MINOR, 0o666)
 }
 
 fn modules(host: &str) -> String {
@@ -158,6 +185,7 @@ struct Majors {
     text: String,
     caps: u32,
     uvm: u32,
+    switches: u32,
 }
 
 impl Majors {
@@ -172,20 +200,25 @@ impl Majors {
             taken.insert(free);
             free
         };
-        let (caps, uvm) = (take(CAPS_MAJOR), take(UVM_MAJOR));
+        let (caps, uvm, switches) = (take(CAPS_MAJOR), take(UVM_MAJOR), take(SWITCHES_MAJOR));
         // The front end between module and driver went with branch 550, and its name with it.
         let name = if driver.branch < 550 { "nvidia-frontend" } else { "nvidia" };
         let mut lines: Vec<(u32, String)> = kept
             .iter()
             .filter_map(|line| Some((major(line)?, (*line).to_owned())))
             .chain(
-                [(NVIDIA_MAJOR, name), (caps, CAPS_DRIVER), (uvm, "nvidia-uvm")]
-                    .map(|(major, name)| (major, format!("{major:3} {name}"))),
+                [
+                    (NVIDIA_MAJOR, name),
+                    (caps, CAPS_DRIVER),
+                    (uvm, "nvidia-uvm"),
+                    (switches, "nvidia-nvswitch"),
+                ]
+                .map(|(major, name)| (major, format!("{major:3} {name}"))),
             )
             .collect();
         lines.sort_by_key(|(major, _)| *major);
         let text = lines.iter().fold("Character devices:\n".to_owned(), |text, (_, one)| line(text, one));
         let blocks = if blocks.is_empty() { "Block devices:\n" } else { blocks };
-        Majors { text: format!("{text}\n{blocks}"), caps, uvm }
+        Majors { text: format!("{text}\n{blocks}"), caps, uvm, switches }
     }
 }
