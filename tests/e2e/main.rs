@@ -10,5 +10,6 @@ mod python;
 mod reasons;
 mod scenarios;
 mod slurm;
+mod topology;
 mod walls;
 mod way;

@@ -253,3 +253,13 @@ fn an_old_driver_has_the_older_form_of_uuids() {
     assert_eq!(gres, ["nvidia_a100_3g.20gb nvidia0,nvidia-cap12,nvidia-cap13"]);
     assert!(ids[0].starts_with("MIG-") && !ids[0].contains('/'), "{ids:?}");
 }
+
+#[test]
+fn whole_gpus_have_the_links_that_join_them() {
+    let lab = Lab::described("gpus: [{gpu: a30-24gb, count: 3}]\nnvlink: [{gpus: [0, 1], links: 4}]");
+    let slurm = Slurm::on(lab, "gpu:nvidia_a30:3");
+    let mut links: Vec<String> =
+        slurm.lines().iter().map(|line| files(line) + " " + &field(line, "Links=")).collect();
+    links.sort();
+    assert_eq!(links, ["nvidia0 -1,4,0", "nvidia1 4,-1,0", "nvidia2 0,0,-1"]);
+}
