@@ -8,6 +8,7 @@ mod events;
 mod labels;
 mod python;
 mod reasons;
+mod record;
 mod scenarios;
 mod slurm;
 mod topology;

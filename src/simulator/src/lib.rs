@@ -30,6 +30,7 @@ pub mod place;
 pub mod product;
 pub mod reading;
 pub mod readings;
+pub mod record;
 pub mod sampler;
 pub mod session;
 pub mod shared;

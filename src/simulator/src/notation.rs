@@ -20,7 +20,7 @@ pub use wiring::{Seat, Wiring, cluster_text};
 use crate::{
     geometry,
     machine::{Board, Unknowns},
-    model::{MAX_GPUS, Model, Text},
+    model::{Family, MAX_GPUS, Model, Text},
     shared::Info,
     state::GpuState,
     table::{Gpus, Variant},
@@ -389,8 +389,14 @@ impl Description {
             let mut model = table.model(&entry.key, entry.product.as_deref(), entry.variant).map_err(at)?;
             let serial = self.seats.get(index).and_then(|seat| seat.serial.as_deref());
             entry.place(&mut model, &seed, serial);
-            let state =
-                geometry::parse(&Board::new(&info, &model), &entry.mig, &geometry::blank()).map_err(at)?;
+            let board = Board::new(&info, &model);
+            let mut state = geometry::parse(&board, &entry.mig, &geometry::blank()).map_err(at)?;
+            if let Some(pending) = self.seats.get(index).and_then(|seat| seat.pending) {
+                if model.family() != Family::Ampere {
+                    return Err(at(Trouble::input("pending is for Ampere, whose mode waits for a reset")));
+                }
+                state.mig_pending = u32::from(pending);
+            }
             gpus.push((*model, state));
         }
         let mut models: Vec<&mut Model> = gpus.iter_mut().map(|(model, _)| model).collect();

@@ -6,7 +6,7 @@ use nvidia_ml::{
     folder::{self, Parts},
     handling, measuring,
     notation::{self, NAMED},
-    place,
+    place, record,
     shared::Shard,
     show,
     table::Gpus,
@@ -74,6 +74,15 @@ enum Verb {
         /// An empty or new folder; by default the node's own, whose path is printed
         #[arg(value_name = "ROOT")]
         root: Option<PathBuf>,
+    },
+    /// Read the node of this machine's driver, by reads alone, into a node file
+    Record {
+        /// The file; by default standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// The driver's library
+        #[arg(long, value_name = "FILE", default_value = "libnvidia-ml.so.1")]
+        library: OsString,
     },
     /// The node's GPUs, modes and instances
     Show {
@@ -226,6 +235,13 @@ fn carry_out(command: Verb) -> Result<(), Trouble> {
                 let _ = writeln!(io::stderr(), "nvml-simulator: devices below {root} {text}");
             }
             print(&told)
+        }
+        Verb::Record { output, library } => {
+            let text = record::record(&library)?;
+            match output {
+                None => print(&text),
+                Some(file) => std::fs::write(&file, text).map_err(|e| Trouble::io("write", &file, &e)),
+            }
         }
         Verb::Show { node, json } => {
             let shard = node.open()?;

@@ -51,10 +51,11 @@ struct Gpu {
     links: Option<u32>,
     display: Option<bool>,
     mig: Option<Geometry>,
+    pending: Option<Spanned<Geometry>>,
 }
 
 /// An instance notation; YAML reads a bare `on` or `off` as a truth value.
-struct Geometry(String);
+pub(super) struct Geometry(pub(super) String);
 
 impl<'de> Deserialize<'de> for Geometry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Geometry, D::Error> {
@@ -238,6 +239,7 @@ impl Gpu {
                 cpus: self.cpus.as_ref().map(|text| wiring::cpus(at, text)).transpose()?.unwrap_or_default(),
                 pcie: self.pcie.as_ref().map(|text| wiring::pcie(at, text)).transpose()?.unwrap_or_default(),
                 links: self.links,
+                pending: self.pending.as_ref().map(|word| wiring::pending(at, word)).transpose()?,
             },
         };
         drafts.extend(std::iter::repeat_n(draft, count));

@@ -1,6 +1,10 @@
 //! What a node file says of a board's seat in the machine, and of what joins the GPUs.
 
-use super::{Description, file::At, hex};
+use super::{
+    Description,
+    file::{At, Geometry},
+    hex,
+};
 use crate::{
     model::Model,
     product::Product,
@@ -23,6 +27,8 @@ pub struct Seat {
     pub cpus: Vec<u32>,
     /// Host bridge and PCIe switches above it.
     pub pcie: Vec<u8>,
+    /// The MIG mode that a reset will bring, if it is another than the present one.
+    pub pending: Option<bool>,
     /// How many of its NVLinks lead to the NVSwitches; else all.
     pub links: Option<u32>,
 }
@@ -64,6 +70,15 @@ impl Bridge {
                 Err(at.refuse(self.links.referenced, format!("links {links}; legal are 1 to {MAX_LINKS}")))
             }
         }
+    }
+}
+
+/// `pending: on`
+pub(super) fn pending(at: &At<'_>, word: &Spanned<Geometry>) -> Result<bool, Trouble> {
+    match word.value.0.as_str() {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        other => Err(at.refuse(word.referenced, format!("pending `{other}`; legal are on and off"))),
     }
 }
 
