@@ -5,8 +5,10 @@
 mod calls;
 mod command_line;
 mod events;
+mod functions;
 mod labels;
 mod python;
+mod readings;
 mod reasons;
 mod record;
 mod scenarios;

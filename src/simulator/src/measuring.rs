@@ -44,22 +44,32 @@ pub fn load(shard: &Shard, place: Target, text: &str) -> Result<(), Trouble> {
     change(shard, place, |values, index| values.put_load(index, load, weight))
 }
 
-/// Sets what a sensor shows from now on, or gives it back to the simulation (`auto`).
+/// Sets what sensors show from now on, or gives them back to the simulation (`auto`): names and values by turns,
+/// all at one instant.
 ///
 /// # Errors
-/// [`Trouble::Input`] names the readings, or says what values are legal.
-pub fn set(shard: &Shard, place: Target, name: &str, text: &str) -> Result<(), Trouble> {
-    let reading = Reading::find(name)?;
-    let value = reading.parse(text)?;
+/// [`Trouble::Input`] names the readings, or says what values are legal; nothing is set then.
+pub fn set(shard: &Shard, place: Target, words: &[String]) -> Result<(), Trouble> {
     require_no_ci(place)?;
-    if place.gi.is_some() && reading.scope() != Scope::Instance {
-        let own = Reading::ALL.iter().filter(|one| one.scope() == Scope::Instance);
-        return Err(Trouble::input(format!(
-            "`{name}` is measured of whole GPUs only; a GPU instance has {}",
-            join(own.map(|one| one.name()), ", ")
-        )));
+    let mut wanted = Vec::new();
+    for pair in words.chunks(2) {
+        let [name, text] = pair else {
+            let why = format!("`{}` has no value (READING VALUE, as often as wanted)", join(pair, " "));
+            return Err(Trouble::input(why));
+        };
+        let reading = Reading::find(name)?;
+        if place.gi.is_some() && reading.scope() != Scope::Instance {
+            let own = Reading::ALL.iter().filter(|one| one.scope() == Scope::Instance);
+            return Err(Trouble::input(format!(
+                "`{name}` is measured of whole GPUs only; a GPU instance has {}",
+                join(own.map(|one| one.name()), ", ")
+            )));
+        }
+        wanted.push((reading, reading.parse(text)?));
     }
-    change(shard, place, |values, index| values.put_value(index, reading, value))
+    change(shard, place, |values, index| {
+        wanted.iter().for_each(|(reading, value)| values.put_value(index, *reading, *value));
+    })
 }
 
 /// Every reading of a place as a table: what it shows, and whether a person has set it.
@@ -86,7 +96,7 @@ pub fn table(shard: &Shard, place: Target) -> Result<String, Trouble> {
                 sampler.instance(gi, memory, *reading)
             }
         };
-        let shown = shown.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        let shown = shown.map_or_else(|| "-".to_owned(), |value| number(value, *reading));
         let by = if sampler.set(index, *reading).is_some() { "set" } else { "auto" };
         out.push_str(&format!(
             "{:<26} {shown:>20} {:<6} {by:<4} {}\n",
@@ -96,6 +106,12 @@ pub fn table(shard: &Shard, place: Target) -> Result<String, Trouble> {
         ));
     }
     Ok(out)
+}
+
+/// As NVML shows it: whole, but for the per cents of GPM.
+fn number(value: f64, reading: Reading) -> String {
+    let whole = reading.unit() != "%" || reading.scope() == Scope::Gpu;
+    if whole { value.trunc().to_string() } else { ((value * 1000.0).round() / 1000.0).to_string() }
 }
 
 fn look(shard: &Shard, gpu: usize) -> Result<(Board<'_>, GpuState), Trouble> {

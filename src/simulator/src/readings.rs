@@ -60,6 +60,8 @@ pub enum Sum {
     NvlinkTx,
     /// KiB received over NVLink.
     NvlinkRx,
+    /// Nanoseconds in which power held clocks down.
+    ViolationPower,
 }
 
 /// What programs set through NVML and is lost with the driver; 0 is what the board does by itself.

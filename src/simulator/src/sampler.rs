@@ -56,6 +56,7 @@ pub fn rates(model: &Model, values: &Values) -> [f64; SUMS] {
         (Sum::PcieRx, set(Reading::PcieRx).unwrap_or(pcie)),
         (Sum::NvlinkTx, kib),
         (Sum::NvlinkRx, kib),
+        (Sum::ViolationPower, if capped(model, values) { 1e9 } else { 0.0 }),
     ] {
         if let Some(to) = rates.get_mut(sum as usize) {
             *to = rate;
@@ -69,14 +70,26 @@ fn power(model: &Model, values: &Values) -> f64 {
     if let Some(set) = values.set(0, Reading::Power) {
         return set;
     }
+    let (wanted, limit) = wanted(model, values);
+    wanted.min(limit)
+}
+
+/// Whether clocks are held down to stay within the power limit.
+fn capped(model: &Model, values: &Values) -> bool {
+    let (wanted, limit) = wanted(model, values);
+    load(values) > 0.0 && wanted >= limit
+}
+
+/// The power that the load would take, and the limit, in mW.
+fn wanted(model: &Model, values: &Values) -> (f64, f64) {
     let most = f64::from(Product::of(model).power.unwrap_or(UNPUBLISHED_POWER)) * 1000.0;
     // Boards of one kind differ by some watts.
     let idle = most * 0.12 + (model.board_seed % 7000) as f64;
-    let wanted = (idle + (most - idle) * load(values)).round();
-    match values.setting(Setting::PowerLimit) {
-        0 => wanted,
-        limit => wanted.min(limit as f64),
-    }
+    let limit = match values.setting(Setting::PowerLimit) {
+        0 => most,
+        limit => limit as f64,
+    };
+    ((idle + (most - idle) * load(values)).round(), limit)
 }
 
 impl<'a> Sampler<'a> {
@@ -198,14 +211,17 @@ impl<'a> Sampler<'a> {
             Reading::MemoryClock => f64::from(product.memory_clock.unwrap_or(UNPUBLISHED_MEMORY_CLOCK)),
             Reading::VideoClock => (clock(self.most_sm_clock()) * 0.9).round(),
             Reading::Fan => (product.fans > 0).then_some(30.0 + (load * 50.0).round())?,
-            Reading::ClockReasons => f64::from(match load {
-                idle if idle <= 0.0 => REASON_IDLE,
-                full if full >= 1.0 => REASON_POWER_CAP,
-                _ => 0,
+            Reading::ClockReasons => f64::from(if load <= 0.0 {
+                REASON_IDLE
+            } else if capped(model, &self.values) {
+                REASON_POWER_CAP
+            } else {
+                0
             }),
+            Reading::ViolationPower => self.sum(Sum::ViolationPower),
             Reading::PcieTx | Reading::PcieRx => (load * PCIE_RATE).round(),
-            Reading::NvlinkTx => self.sum(Sum::NvlinkTx),
-            Reading::NvlinkRx => self.sum(Sum::NvlinkRx),
+            Reading::NvlinkTx => (model.links > 0).then(|| self.sum(Sum::NvlinkTx))?,
+            Reading::NvlinkRx => (model.links > 0).then(|| self.sum(Sum::NvlinkRx))?,
             Reading::NvlinkReplays
             | Reading::NvlinkRecoveries
             | Reading::NvlinkCrcFlit
@@ -230,7 +246,6 @@ impl<'a> Sampler<'a> {
             | Reading::PerformanceState
             | Reading::PcieReplays
             | Reading::RecoveryAction
-            | Reading::ViolationPower
             | Reading::ViolationThermal
             | Reading::MemoryReserved => 0.0,
             Reading::GraphicsActive

@@ -192,10 +192,8 @@ pub enum Way {
 /// Whether one GPU reaches another's memory. Not with MIG on, on either (MIG User Guide).
 pub fn reaches(one: (usize, &Board<'_>, &GpuState), other: (usize, &Board<'_>, &GpuState), way: Way) -> bool {
     let ((a, board, state), (b, far, far_state)) = (one, other);
-    if a == b || board.mig_on(state) || far.mig_on(far_state) {
-        return false;
-    }
-    way != Way::NvLink || linked(a, board, b, far)
+    let whole = !board.mig_on(state) && !far.mig_on(far_state);
+    whole && (way != Way::NvLink || linked(a, board, b, far))
 }
 
 fn linked(a: usize, board: &Board<'_>, b: usize, far: &Board<'_>) -> bool {

@@ -7,14 +7,14 @@ use super::{
 };
 use crate::{machine::Code, reading::Reading};
 
-const MIB: u64 = 1 << 20;
+pub(super) const MIB: u64 = 1 << 20;
 
 entry! {
     fn nvmlDeviceGetMemoryInfo(device: Handle, memory: Out<Memory>) |call| {
         let found = Found::of(call, &call.device(device)?)?;
         // Here what the driver keeps counts as used, so that used and free make up the total (nvml.h).
-        let used = (found.used + found.reserved).min(found.total);
-        memory.put(Memory { total: found.total, free: found.total - used, used })
+        let used = found.used.saturating_add(found.reserved);
+        memory.put(Memory { total: found.total, free: found.total.saturating_sub(used), used })
     }
 
     fn nvmlDeviceGetMemoryInfo_v2(device: Handle, memory: Out<Memory2>) |call| {

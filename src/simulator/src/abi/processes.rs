@@ -7,13 +7,12 @@ use super::{
     handle::{Device, Handle},
     layout::{Process, Process1},
     library::FIRST_MARK_PID,
+    memory::MIB,
 };
-use crate::machine::Code;
+use crate::{machine::Code, reading::Reading};
 
 /// What stands for no instance id.
 const NO_ID: u32 = u32::MAX;
-/// NVML_VALUE_NOT_AVAILABLE.
-const NOT_AVAILABLE: u64 = u64::MAX;
 /// Marks of one GPU have ids of their own: 8 for each GPU instance, then one for the whole GPU.
 const PIDS_PER_GPU: u32 = 256;
 const WHOLE_GPU: u32 = 128;
@@ -73,16 +72,24 @@ impl Call {
 
     pub(super) fn computing(&self, device: Handle) -> Result<Vec<Process>, Code> {
         let device = self.may_list(device)?;
+        let sampler = self.sampler(&device)?;
         let first = FIRST_MARK_PID + device.gpu as u32 * PIDS_PER_GPU;
-        let process = |offset, gi, ci| Process { pid: first + offset, gap: 0, memory: NOT_AVAILABLE, gi, ci };
+        let process = |offset, gi, ci, mib: f64| {
+            let memory = (mib as u64).saturating_mul(MIB);
+            Process { pid: first + offset, gap: 0, memory, gi, ci }
+        };
         let mut found = Vec::new();
         if device.state.busy != 0 && device.mig.is_none() {
-            found.push(process(WHOLE_GPU, NO_ID, NO_ID));
+            found.push(process(WHOLE_GPU, NO_ID, NO_ID, sampler.memory_used(&device.state)));
         }
         for mig in device.board.mig_devices(&device.state) {
-            let (_, ci) = device.instances(mig)?;
+            let (gi, ci) = device.instances(mig)?;
             if ci.busy != 0 && device.mig.is_none_or(|only| only == mig) {
-                found.push(process(mig.gi * 8 + mig.ci, mig.gi, mig.ci));
+                // What the GPU instance has in use, in equal parts.
+                let total = device.board.profile_of(gi)?.memory_mib;
+                let used = sampler.instance(mig.gi, total, Reading::MemoryUsed).unwrap_or_default();
+                let sharers = gi.live_cis().filter(|(_, ci)| ci.busy != 0).count().max(1);
+                found.push(process(mig.gi * 8 + mig.ci, mig.gi, mig.ci, used / sharers as f64));
             }
         }
         Ok(found)

@@ -55,19 +55,23 @@ entry! {
             .filter(|(_, model)| model.cpus().as_ref().unwrap_or(&machine).contains(&cpu))
             .map(|(gpu, _)| Handle::gpu(gpu))
             .collect();
+        if near.is_empty() && !machine.contains(&cpu) {
+            return Err(Code::INVALID_ARGUMENT);
+        }
         put_list(list, count, &near, true)
     }
 
     fn nvmlDeviceGetP2PStatus(one: Handle, other: Handle, index: u32, status: Out<u32>) |call| {
-        let (one, other) = (call.parent(one, Code::NOT_SUPPORTED)?, call.parent(other, Code::NOT_SUPPORTED)?);
+        let (one, other) = (call.device(one)?, call.device(other)?);
         let way = match index {
             NVLINK | ATOMICS => Way::NvLink,
             PCIE => Way::Pcie,
             ..NVLINK => Way::Any,
             _ => return Err(Code::INVALID_ARGUMENT),
         };
+        let whole = one.mig.is_none() && other.mig.is_none();
         let (one, other) = ((one.gpu, &one.board, &one.state), (other.gpu, &other.board, &other.state));
-        status.put(if topology::reaches(one, other, way) { REACHES } else { DOES_NOT })
+        status.put(if whole && topology::reaches(one, other, way) { REACHES } else { DOES_NOT })
     }
 
     fn nvmlDeviceGetGpuFabricInfo(device: Handle, info: Out<Fabric1>) |call| {

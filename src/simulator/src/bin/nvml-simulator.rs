@@ -103,9 +103,10 @@ enum Verb {
         /// which `readings` lists
         #[arg(value_name = "NOTATION|READING")]
         what: String,
-        /// What the sensor shows from now on; auto gives it back to the simulation
-        #[arg(allow_hyphen_values = true)]
-        value: Option<String>,
+        /// What the sensor shows from now on; auto gives it back to the simulation. More may follow, as
+        /// READING VALUE
+        #[arg(value_name = "VALUE", allow_hyphen_values = true)]
+        values: Vec<String>,
     },
     /// Put a load on a GPU, or on a GPU instance: 0 is idle, 1 is full
     Load {
@@ -247,13 +248,13 @@ fn carry_out(command: Verb) -> Result<(), Trouble> {
             let shard = node.open()?;
             print(&if json { format!("{:#}\n", show::json(&shard)) } else { show::text(&shard) })
         }
-        Verb::Set { node, place, what, value: None } => {
+        Verb::Set { node, place, what, values } => {
             let shard = node.open()?;
-            handling::set(&shard, handling::find(&shard, &place)?, &what)
-        }
-        Verb::Set { node, place, what, value: Some(value) } => {
-            let shard = node.open()?;
-            measuring::set(&shard, place::find(&shard, &place)?, &what, &value)
+            if values.is_empty() {
+                return handling::set(&shard, handling::find(&shard, &place)?, &what);
+            }
+            let words: Vec<String> = std::iter::once(what).chain(values).collect();
+            measuring::set(&shard, place::find(&shard, &place)?, &words)
         }
         Verb::Load { node, place, load } => {
             let shard = node.open()?;
