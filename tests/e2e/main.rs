@@ -5,6 +5,7 @@
 mod calls;
 mod command_line;
 mod events;
+mod faults;
 mod functions;
 mod labels;
 mod python;

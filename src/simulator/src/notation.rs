@@ -153,6 +153,8 @@ pub struct Description {
     pub nvswitch: bool,
     /// Rights are checked as the driver does.
     pub privileges_real: bool,
+    /// Writes on different GPUs wait for each other.
+    pub driver_lock_node: bool,
     /// Answers no one has seen on hardware, by name.
     pub unknowns: Vec<(String, u32)>,
     /// GPUs in NVML's order, by PCI address.
@@ -238,6 +240,7 @@ struct Versions {
     cuda: Option<u32>,
     nvswitch: bool,
     privileges_real: bool,
+    driver_lock_node: bool,
     unknowns: Vec<(String, u32)>,
     wiring: Wiring,
 }
@@ -297,6 +300,7 @@ impl Draft {
             cuda,
             nvswitch: versions.nvswitch,
             privileges_real: versions.privileges_real,
+            driver_lock_node: versions.driver_lock_node,
             unknowns: versions.unknowns,
             gpus,
             seats,
@@ -338,6 +342,10 @@ impl Description {
             "{}\n{}\n{}\nnvswitch {}\nprivileges {}\n{:?}\n",
             self.driver, self.nvml, self.cuda, self.nvswitch, self.privileges_real, self.unknowns
         );
+        // Said only where it is not as usual, since boards take their UUIDs from this text.
+        if self.driver_lock_node {
+            text.push_str("driver-lock node\n");
+        }
         for gpu in &self.gpus {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "{gpu:?}");
@@ -376,6 +384,7 @@ impl Description {
             fabric: 0,
             clique: 0,
             cluster: [0; 16],
+            driver_lock_node: u32::from(self.driver_lock_node),
             unknowns,
         };
         self.put_fabric(&mut info);

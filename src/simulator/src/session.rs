@@ -11,6 +11,7 @@
 
 use crate::{
     client::Clients,
+    fault,
     gpm::Samples,
     machine::{Board, Code},
     model::MAX_GPUS,
@@ -146,7 +147,8 @@ impl Session {
     /// # Errors
     /// `INVALID_ARGUMENT` if the node has no such GPU.
     pub fn look(&self, gpu: usize) -> Result<(Board<'_>, GpuState), Code> {
-        Ok((self.board(gpu)?, self.shard.read(gpu).ok_or(Code::INVALID_ARGUMENT)?))
+        let state = self.shard.read(gpu).ok_or(Code::INVALID_ARGUMENT)?;
+        Ok((self.board(gpu)?, fault::seen(&self.shard.faults, gpu, state)))
     }
 
     /// A GPU's rules.

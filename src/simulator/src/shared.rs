@@ -15,6 +15,7 @@
 
 use crate::{
     events::Events,
+    fault::Faults,
     model::{MAX_GPUS, Model, Text},
     readings::Readings,
     state::GpuState,
@@ -34,7 +35,7 @@ use std::{
 /// First word of every state file.
 const MAGIC: u64 = 0x6e76_6d6c_7369_6d01;
 /// Counts up whenever the layout of the file changes; a file of another version is refused.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// How often a reader tries without the lock while writers overtake it.
 const READ_TRIES: u32 = 64;
 /// How long anyone waits for a GPU's lock. Holders keep it for microseconds; only a stopped one takes longer.
@@ -66,6 +67,8 @@ pub struct Info {
     pub clique: u32,
     /// The fabric's cluster UUID; zero within one machine.
     pub cluster: [u8; 16],
+    /// 1: writes on different GPUs wait for each other.
+    pub driver_lock_node: u32,
     /// Answers that no one has seen on hardware, switchable (see `machine`): one word each.
     pub unknowns: [u32; 16],
 }
@@ -131,6 +134,8 @@ pub struct Shard {
     pub events: Events,
     /// What its GPUs measure.
     pub readings: Readings,
+    /// What is to go wrong on it.
+    pub faults: Faults,
 }
 
 // SAFETY: all that is reached through `map` is either fixed after creation (header, models) or guarded by the
@@ -238,12 +243,13 @@ impl Shard {
             return Err(io(io::Error::last_os_error()));
         }
         let map = NonNull::new(address.cast()).ok_or_else(|| io(io::Error::other("mapped at address 0")))?;
-        let parts = Events::open(folder).and_then(|events| Ok((events, Readings::open(folder)?)));
-        let (events, readings) = parts.inspect_err(|_| {
+        let parts = Events::open(folder)
+            .and_then(|events| Ok((events, Readings::open(folder)?, Faults::open(folder)?)));
+        let (events, readings, faults) = parts.inspect_err(|_| {
             // SAFETY: the mapping was made above with this size and nothing refers to it.
             unsafe { libc::munmap(address, size_of::<Shared>()) };
         })?;
-        Ok(Shard { map, folder: folder.to_owned(), events, readings })
+        Ok(Shard { map, folder: folder.to_owned(), events, readings, faults })
     }
 
     fn make_locks(&self) -> io::Result<()> {
@@ -326,6 +332,9 @@ impl Shard {
             let before = state;
             let result = change(&mut state)?;
             if state != before {
+                if self.faults.active() {
+                    self.faults.remember(gpu, &before);
+                }
                 copy_in(cell.published(generation.wrapping_add(1)), &state);
                 cell.generation.store(generation.wrapping_add(1), Ordering::Release);
                 published = Some((before, state));

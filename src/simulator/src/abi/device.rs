@@ -7,7 +7,9 @@ use super::{
     handle::{Device, Handle},
     layout::{Pci, Pci1, Pci2, PciExt, version},
 };
-use crate::{handling::address_of, machine::Code, model::Model, notation::Address, topology::machine_cpus};
+use crate::{
+    fault, handling::address_of, machine::Code, model::Model, notation::Address, topology::machine_cpus,
+};
 use std::ffi::c_char;
 
 /// PCI class of a 3D controller.
@@ -20,7 +22,8 @@ entry! {
         let Some(mig) = device.mig else { return index.put(device.gpu as u32) };
         let devices = device.board.mig_devices(&device.state);
         let found = devices.iter().position(|one| *one == mig).ok_or(Code::NOT_FOUND)?;
-        index.put(found as u32)
+        let moved = fault::effects().gap.is_some_and(|gap| found as u32 >= gap);
+        index.put(found as u32 + u32::from(moved))
     }
 
     fn nvmlDeviceGetMinorNumber(device: Handle, minor: Out<u32>) |call| {

@@ -29,6 +29,8 @@ struct Node {
     #[serde(default)]
     nvlink: Vec<Bridge>,
     privileges: Option<Spanned<String>>,
+    #[serde(rename = "driver-lock")]
+    driver_lock: Option<Spanned<String>>,
     #[serde(default)]
     unknowns: BTreeMap<String, Spanned<u32>>,
     gpus: Vec<Gpu>,
@@ -130,6 +132,17 @@ pub(super) fn parse(
             }
         },
     };
+    let driver_lock_node = match &node.driver_lock {
+        None => false,
+        Some(word) => match word.value.as_str() {
+            "gpu" => false,
+            "node" => true,
+            other => {
+                let why = format!("driver-lock `{other}`; legal are gpu and node");
+                return Err(at.refuse(word.referenced, why));
+            }
+        },
+    };
     let mut unknowns = Vec::new();
     for (name, value) in node.unknowns {
         let names = || Unknowns::NAMES.iter().map(|(_, name, _)| *name);
@@ -179,6 +192,7 @@ pub(super) fn parse(
         cuda: node.cuda,
         nvswitch: node.nvswitch,
         privileges_real,
+        driver_lock_node,
         unknowns,
         wiring,
     };
