@@ -223,6 +223,18 @@ fn a_whole_gpu_whose_name_has_no_dash_is_taken_from_the_slices() {
 }
 
 #[test]
+fn behind_a_gap_in_the_indexes_nothing_is_seen() {
+    // Slurm takes indexes to be contiguous, and stops at the first that is empty.
+    let slurm = Slurm::new("1xa100-40gb", "gpu:nvidia_a100_1g.5gb:3").set(0, "1g@0 1g@1 1g@2");
+    assert_eq!(slurm.gres().len(), 3);
+    slurm.0.simulate("fault", &["add", "fn=nvmlDeviceGetMigDeviceHandleByIndex gap=1"]).expect(0);
+    assert_eq!(slurm.gres(), ["nvidia_a100_1g.5gb nvidia0,nvidia-cap66,nvidia-cap67"]);
+    slurm.0.simulate("fault", &["add", "fn=nvmlDeviceGetMigDeviceHandleByIndex gap=0"]).expect(0);
+    let ended = slurm.slurmd(&["-G"]);
+    assert!(ended.err.contains("no MIG devices were found"), "{}", ended.err);
+}
+
+#[test]
 fn mig_without_an_instance_ends_slurmd() {
     let slurm = Slurm::new("1xa100-40gb", "gpu:1").set(0, "on");
     let ended = slurm.slurmd(&["-G"]);
