@@ -8,7 +8,7 @@ use std::{
         process::{CommandExt, ExitStatusExt},
     },
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, ExitStatus, Output, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -68,6 +68,22 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
+/// How a program ends, within [`LIMIT`].
+#[track_caller]
+fn ended(child: &mut Child) -> ExitStatus {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if begin.elapsed() > LIMIT {
+            child.kill().unwrap();
+            panic!("{child:?} did not end");
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
 #[test]
 fn the_files_lie_at_their_real_paths_for_the_program_and_for_no_one_else() {
     let (mounts, devices) = (fs::read("/proc/self/mountinfo").unwrap(), fs::read("/proc/devices").unwrap());
@@ -109,6 +125,34 @@ fn what_has_no_place_to_mount_is_named_and_lies_below_the_root() {
 }
 
 #[test]
+fn a_real_drivers_devices_are_hidden() {
+    // A machine with eight GPUs, switches and an instance, as far as files tell.
+    let (machine, node) = (Node::new("dgx-a100"), Node::new("1xa30-24gb"));
+    machine.set("0", "3g@0");
+    let inner = node
+        .simulator("run", &["--tree", "--", "ls", "/dev", "/dev/nvidia-caps", "/proc/driver/nvidia/gpus"]);
+    let words: Vec<&str> = std::iter::once(inner.get_program())
+        .chain(inner.get_args())
+        .map(|word| word.to_str().unwrap())
+        .collect();
+    let said = machine.says(&words.join(" "));
+    let shown: Vec<&str> =
+        said.lines().filter(|line| line.contains("nvidia") && !line.ends_with(':')).collect();
+    let expected = [
+        "nvidia-caps",
+        "nvidia-modeset",
+        "nvidia-uvm",
+        "nvidia-uvm-tools",
+        "nvidia0",
+        "nvidiactl",
+        "nvidia-cap1",
+        "nvidia-cap2",
+    ];
+    assert_eq!(shown, expected, "{said}");
+    assert!(said.contains("0000:07:00.0") && !said.contains("0000:0f:00.0"), "{said}");
+}
+
+#[test]
 fn a_change_from_outside_shows_while_the_program_runs() {
     let node = Node::new("1xh100-sxm-80gb");
     let there = node.folder.path().join("there");
@@ -120,7 +164,7 @@ fn a_change_from_outside_shows_while_the_program_runs() {
     let mut waiting = node.script(&wait).spawn().unwrap();
     until("the program's start", || there.exists());
     node.set("0", "3g@0");
-    assert!(waiting.wait().unwrap().success());
+    assert!(ended(&mut waiting).success());
 }
 
 #[test]
@@ -162,7 +206,7 @@ fn ends_as_its_program_does_and_passes_signals_on() {
     until("the program's start", || there.exists());
     let told = Command::new("kill").arg(parent.id().to_string()).status().unwrap();
     assert!(told.success());
-    assert_eq!(parent.wait().unwrap().code(), Some(5));
+    assert_eq!(ended(&mut parent).code(), Some(5));
 }
 
 #[test]
