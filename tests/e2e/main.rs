@@ -5,13 +5,15 @@
 mod calls;
 mod command_line;
 mod events;
-
 mod faults;
 mod functions;
 mod labels;
 mod python;
 mod readings;
 mod reasons;
+mod record;
 mod scenarios;
+mod slurm;
+mod topology;
 mod walls;
 mod way;

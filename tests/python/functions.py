@@ -60,6 +60,9 @@ class Form:
     def nvmlDeviceGetSramEccErrorStatus_status(self):
         return byref(nvml.c_nvmlEccSramErrorStatus_v1_t())
 
+    def nvmlDeviceGetGpuFabricInfoV_gpuFabricInfo(self):
+        return byref(nvml.c_nvmlGpuFabricInfo_v3_t())
+
     def nvmlDeviceGetHandleByUUIDV_type(self):
         return nvml.NVML_UUID_TYPE_ASCII
 

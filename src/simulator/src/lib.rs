@@ -14,6 +14,7 @@
 #[allow(non_snake_case)]
 pub mod abi;
 pub mod client;
+pub mod enclosure;
 pub mod events;
 pub mod fault;
 pub mod folder;
@@ -31,12 +32,15 @@ pub mod place;
 pub mod product;
 pub mod reading;
 pub mod readings;
+pub mod record;
 pub mod sampler;
 pub mod session;
 pub mod shared;
 pub mod show;
 pub mod state;
 pub mod table;
+pub mod topology;
+pub mod tree;
 pub mod trouble;
 pub mod watch;
 

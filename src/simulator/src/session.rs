@@ -17,6 +17,7 @@ use crate::{
     model::MAX_GPUS,
     shared::{Info, Shard},
     state::GpuState,
+    tree,
     watch::EventSets,
 };
 use std::{
@@ -114,6 +115,8 @@ impl Session {
     fn open(folder: &Path) -> Option<Session> {
         let shard = Shard::open(folder).ok()?;
         let clients = Clients::open(folder).ok()?;
+        // Whoever changed the node last may have been killed before its files followed.
+        tree::follow(&shard);
         let entered = Entered { clients, gpus: 0, pid: std::process::id() };
         Some(Session {
             shard,

@@ -116,6 +116,20 @@ layout! {
         bus_id: [c_char; 32],
     }
 
+    /// nvmlGpuFabricInfo_t.
+    struct Fabric1 = 28 { cluster: [u8; 16], status: u32, clique: u32, state: u32, }
+
+    /// nvmlGpuFabricInfo_v2_t.
+    struct Fabric2 = 36 {
+        version: u32, cluster: [u8; 16], status: u32, clique: u32, state: u32, health: u32,
+    }
+
+    /// nvmlGpuFabricInfo_v3_t.
+    struct Fabric3 = 40 {
+        version: u32, cluster: [u8; 16], status: u32, clique: u32, state: u32, health: u32, summary: u8,
+        gap: [u8; 3],
+    }
+
     /// nvmlPciInfoExt_v1_t.
     struct PciExt = 64 {
         version: u32, domain: u32, bus: u32, device: u32, id: u32, subsystem: u32,

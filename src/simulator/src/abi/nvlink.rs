@@ -2,31 +2,32 @@
 
 use super::{
     Call, Out,
-    arguments::text_field,
+    device::{pci_at, pci_of},
     entry,
     handle::Handle,
     layout::{Pci, Pci1},
 };
-use crate::{machine::Code, model::Model, reading::Reading, sampler::Sampler};
+use crate::{
+    machine::Code,
+    reading::Reading,
+    sampler::Sampler,
+    topology::{End, Switch, switches},
+};
 
 /// NVML_NVLINK_CAP_VALID is the last of the capabilities, NVML_NVLINK_CAP_SLI_BRIDGE the one that none has.
 const LAST_CAPABILITY: u32 = 5;
 const SLI_BRIDGE: u32 = 4;
-/// NVML_NVLINK_DEVICE_TYPE_SWITCH.
+/// NVML_NVLINK_DEVICE_TYPE_GPU and _SWITCH.
+const TO_GPU: u32 = 0;
 const TO_SWITCH: u32 = 2;
-/// Where the NVSwitches of a simulated node sit: on buses from this one on.
-const FIRST_SWITCH_BUS: u32 = 0xf0;
-/// PCI ids of NVSwitches: of A100 and of H100 nodes.
-const AMPERE_SWITCH: u32 = 0x1af1_10de;
-const HOPPER_SWITCH: u32 = 0x22a3_10de;
-/// NVML_DEVICE_ARCH_HOPPER and _BLACKWELL.
-const HOPPER: u32 = 9;
+/// NVML_DEVICE_ARCH_BLACKWELL.
 const BLACKWELL: u32 = 10;
 
 entry! {
     fn nvmlDeviceGetNvLinkState(device: Handle, link: u32, active: Out<u32>) |call| {
-        let sampler = call.link(device, link)?;
-        active.put(u32::from(link < sampler.model.links))
+        call.link(device, link)?;
+        let device = call.parent(device, Code::NOT_SUPPORTED)?;
+        active.put(u32::from(device.board.link_active(&device.state, link)))
     }
 
     fn nvmlDeviceGetNvLinkVersion(device: Handle, link: u32, version: Out<u32>) |call| {
@@ -42,19 +43,21 @@ entry! {
     }
 
     fn nvmlDeviceGetNvLinkRemoteDeviceType(device: Handle, link: u32, kind: Out<u32>) |call| {
-        call.active_link(device, link)?;
-        kind.put(TO_SWITCH)
+        kind.put(match call.end_of_link(device, link)? {
+            End::Gpu(_) => TO_GPU,
+            End::Switch(_) => TO_SWITCH,
+        })
     }
 
     fn nvmlDeviceGetNvLinkRemotePciInfo(device: Handle, link: u32, pci: Out<Pci1>) |call| {
-        let whole = switch(call.active_link(device, link)?.model, link)?;
+        let whole = call.far_device(device, link)?;
         pci.put(Pci1 {
             legacy: whole.legacy, domain: whole.domain, bus: whole.bus, device: whole.device, id: whole.id,
         })
     }
 
     fn nvmlDeviceGetNvLinkRemotePciInfo_v2(device: Handle, link: u32, pci: Out<Pci>) |call| {
-        pci.put(switch(call.active_link(device, link)?.model, link)?)
+        pci.put(call.far_device(device, link)?)
     }
 
     fn nvmlDeviceGetNvLinkErrorCounter(device: Handle, link: u32, counter: u32, count: Out<u64>) |call| {
@@ -87,9 +90,20 @@ impl Call {
         if link < sampler.product.links { Ok(sampler) } else { Err(Code::INVALID_ARGUMENT) }
     }
 
-    fn active_link(&self, device: Handle, link: u32) -> Result<Sampler<'_>, Code> {
-        let sampler = self.link(device, link)?;
-        if link < sampler.model.links { Ok(sampler) } else { Err(Code::NOT_SUPPORTED) }
+    /// What is wired to a link, be it up or not.
+    fn end_of_link(&self, device: Handle, link: u32) -> Result<End, Code> {
+        self.link(device, link)?.model.link_end(link).ok_or(Code::NOT_SUPPORTED)
+    }
+
+    fn far_device(&self, device: Handle, link: u32) -> Result<Pci, Code> {
+        match self.end_of_link(device, link)? {
+            End::Gpu(gpu) => Ok(pci_of(self.session.board(gpu)?.model)),
+            End::Switch(number) => {
+                let all = switches(self.link(device, link)?.model.architecture);
+                let Switch { address, id } = all.get(number as usize).ok_or(Code::NOT_SUPPORTED)?;
+                Ok(pci_at(*address, *id, 0))
+            }
+        }
     }
 }
 
@@ -107,23 +121,4 @@ impl Sampler<'_> {
         let counted = self.need(*reading)?;
         Ok(if link == 0 { counted as u64 } else { 0 })
     }
-}
-
-/// The switch at the far end of a link.
-fn switch(model: &Model, link: u32) -> Result<Pci, Code> {
-    let (switches, id) = match model.architecture {
-        BLACKWELL.. => return Err(Code::NOT_SUPPORTED),
-        HOPPER => (4, HOPPER_SWITCH),
-        _ => (6, AMPERE_SWITCH),
-    };
-    let bus = FIRST_SWITCH_BUS + link % switches;
-    Ok(Pci {
-        legacy: text_field(&format!("0000:{bus:02X}:00.0")),
-        domain: 0,
-        bus,
-        device: 0,
-        id,
-        subsystem: 0,
-        bus_id: text_field(&format!("00000000:{bus:02X}:00.0")),
-    })
 }

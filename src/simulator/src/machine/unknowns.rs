@@ -41,4 +41,5 @@ unknowns! {
     13 profile_name_prefix: "Name in a versioned profile info: 0 the profile's (1g.5gb), 1 with 'MIG ' before it.";
     14 mig_handle_sensors: "Power, temperature, clocks and performance state of a MIG device: 0 NOT_SUPPORTED, 1 its GPU's.";
     15 mig_handle_fields: "Field values of a MIG device: 0 each NOT_SUPPORTED, 1 its GPU's.";
+    16 nvlink_under_mig: "NVLinks of a GPU with MIG on: 0 inactive, 1 as without MIG.";
 }
