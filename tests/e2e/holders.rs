@@ -106,6 +106,35 @@ fn who_has_the_gpu_open_is_in_the_way_of_its_reset() {
 }
 
 #[test]
+fn its_devices_are_found_by_whoever_looks_through_proc() {
+    let lab = Lab::new("2xa100-40gb");
+    lab.simulated("set", &["1", "3g@4 1g@0"]).expect(0);
+    // Outside of an enclosure the devices lie in the node's folder, inside they have their real names.
+    let outside = Holder::of(&lab, &["1/2/0"]);
+    let fds = std::fs::read_dir(format!("/proc/{}/fd", outside.pid())).unwrap();
+    let mut names: Vec<String> = fds
+        .filter_map(|fd| std::fs::read_link(fd.unwrap().path()).ok())
+        .filter_map(|path| Some(path.to_str()?.rsplit_once("/dev/")?.1.to_owned()))
+        .filter(|name| name.starts_with("nvidia"))
+        .collect();
+    names.sort();
+    // 3 + 135 for each GPU before, 9 for each GPU instance id before, and 1 for the first compute instance.
+    assert_eq!(names, ["nvidia-caps/nvidia-cap156", "nvidia-caps/nvidia-cap157", "nvidia1", "nvidiactl"]);
+    let script = lab.file(
+        "look.sh",
+        "nvml-simulator hold --state \"$2\" \"$1\" 1/2/0 & sleep 0.3; ls -l /proc/$!/fd | sed -n 's|.* -> /dev/nv|nv|p' \
+         | sort; kill $!",
+    );
+    let mut command = lab.simulator("run", &["--tree", "--", "bash"]);
+    command.arg(script).arg(lab.node()).arg(lab.path("state"));
+    let built = migd_tests::built().display().to_string();
+    command.env("PATH", format!("{built}:{}", std::env::var("PATH").unwrap()));
+    let inside = migd_tests::run(&mut command).expect(0);
+    let found: Vec<&str> = inside.out.lines().filter(|line| line.starts_with("nvidia")).collect();
+    assert_eq!(found, names, "{}", inside.err);
+}
+
+#[test]
 fn what_is_not_there_cannot_be_held() {
     let lab = Lab::new("1xa100-40gb");
     lab.simulated("set", &["0", "7g@0"]).expect(0);

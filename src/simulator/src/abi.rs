@@ -8,23 +8,37 @@
 //! Every call comes through [`enter`] (nvmlErrorString aside, which touches nothing): what is to hold for all
 //! calls is put there once. Bodies speak in handles, [`Out`] and [`In`], so pointers are followed in one file.
 
+mod accounting;
 mod arguments;
+mod clocks;
 mod compute_instance;
 mod device;
 mod discovery;
+mod ecc;
 mod events;
+mod field;
 mod fields;
+mod gpm;
 mod gpu_instance;
 mod handle;
 mod layout;
 mod library;
 mod memory;
 mod mig;
+mod nvlink;
+mod pcie;
+mod power;
 mod processes;
+mod product;
+mod sampled;
+mod samples;
 mod settings;
 mod stubs;
 mod symbols;
+mod thermal;
+mod topology;
 mod trace;
+mod utilisation;
 
 pub use symbols::{MUTATING, SYMBOLS};
 

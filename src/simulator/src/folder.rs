@@ -13,7 +13,7 @@
 //! FOLDER/readings  what is measured (readings.rs)
 //! FOLDER/faults    what is to go wrong (fault.rs)
 //! FOLDER/holders   who holds what (holders.rs)
-//! FOLDER/lock      held while the node is made
+//! FOLDER/lock      held while the node is made      FOLDER/tree, roots, tree.lock  its files, once asked for (tree.rs)
 //! ```
 //!
 //! Programs load a library by way of this folder, so a folder that another user could have prepared is
@@ -208,9 +208,21 @@ fn make(description: &Description, folder: &Path, shared: bool) -> Result<(), Tr
     let entries = fs::read_dir(folder).map_err(|e| Trouble::io("read", folder, &e))?;
     for entry in entries {
         let name = entry.map_err(|e| Trouble::io("read", folder, &e))?.file_name();
-        let ours = ["lock", "clients", "events", "readings", "faults", "holders", "lib", "bin"]
-            .iter()
-            .any(|ours| name == OsStr::new(ours))
+        let ours = [
+            "lock",
+            "clients",
+            "events",
+            "readings",
+            "faults",
+            "holders",
+            "lib",
+            "bin",
+            "tree",
+            "tree.lock",
+            "roots",
+        ]
+        .iter()
+        .any(|ours| name == OsStr::new(ours))
             || name.to_string_lossy().starts_with("state.new.");
         if !ours {
             return Err(Trouble::input(format!(

@@ -5,18 +5,21 @@
 
 use crate::{
     client::Clients,
+    enclosure,
     events::{Event, NO_INSTANCE},
     geometry,
-    holders::{Hold, Kind},
+    holders::{self, Hold, Kind},
     machine::Board,
     model::Model,
     notation::Address,
     place::Target,
     shared::Shard,
     state::GpuState,
+    tree,
     trouble::{Trouble, join},
     watch,
 };
+use std::{fs::File, path::PathBuf};
 
 /// The index of a GPU given by index, UUID or PCI address.
 ///
@@ -91,6 +94,14 @@ pub fn hold(shard: &Shard, place: Target, kind: Kind, memory: u64) -> Result<Hel
     clients.enter(place.gpu).map_err(|e| Trouble::io("become a client in", &shard.folder, &e))?;
     let hold = shard.holders.hold(&shard.folder, place, &state, kind, memory);
     let hold = hold.map_err(|error| Trouble::Failed(error.to_string()))?;
+    // In an enclosure the devices have the names that every program there sees.
+    let root = match std::env::var_os(enclosure::UNMOUNTED_VARIABLE) {
+        Some(_) => PathBuf::from("/"),
+        None => tree::ensure(shard)?,
+    };
+    let model =
+        shard.models().get(place.gpu).ok_or_else(|| Trouble::Failed(format!("no GPU {}", place.gpu)))?;
+    let devices = holders::open_devices(&root, model, place)?;
     // Whoever destroyed it before it was held did not see a holder; whoever comes now does.
     let now = look()?;
     if shard
@@ -98,7 +109,7 @@ pub fn hold(shard: &Shard, place: Target, kind: Kind, memory: u64) -> Result<Hel
         .of(place.gpu, &now)
         .any(|holder| holder.pid == std::process::id() && holder.place == place)
     {
-        Ok(Held { hold, clients })
+        Ok(Held { hold, clients, devices })
     } else {
         Err(Trouble::input(format!("{place} has gone meanwhile")))
     }
@@ -109,6 +120,7 @@ pub fn hold(shard: &Shard, place: Target, kind: Kind, memory: u64) -> Result<Hel
 pub struct Held {
     hold: Hold,
     clients: Clients,
+    devices: Vec<File>,
 }
 
 /// Resets one GPU.

@@ -17,9 +17,12 @@ use crate::{
     client::byte_lock,
     events::NO_INSTANCE,
     mapped::{Layout, Mapped},
+    model::Model,
     place::Target,
     shared::{Locked, StateError},
     state::GpuState,
+    tree,
+    trouble::Trouble,
 };
 use std::{
     fs::{File, OpenOptions},
@@ -209,12 +212,6 @@ impl Holders {
         }
     }
 
-    /// Bytes that are in use on a GPU, or in one of its GPU instances.
-    pub fn memory(&self, gpu: usize, gi: Option<u32>, state: &GpuState) -> u64 {
-        let here = self.of(gpu, state).filter(|holder| gi.is_none() || holder.place.gi == gi);
-        here.fold(0, |sum, holder| sum.saturating_add(holder.memory))
-    }
-
     fn read(&self, at: u32, slot: &Slot) -> Option<Holder> {
         let generation = slot.generation.load(Ordering::SeqCst);
         if generation & 1 == 0 {
@@ -264,6 +261,37 @@ fn stamp(place: Target, state: &GpuState) -> Option<u32> {
 
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(libc::O_CLOEXEC).open(path)
+}
+
+/// The device files that a CUDA process there has open, below a root: the GPU's, and those of its instances'
+/// capabilities. Where no driver is behind them they are opened by name alone (O_PATH), by which those who look for
+/// holders still find them.
+///
+/// # Errors
+/// What open(2) answers, with the path.
+pub fn open_devices(root: &Path, model: &Model, place: Target) -> Result<Vec<File>, Trouble> {
+    let mut names = vec!["nvidiactl".to_owned(), format!("nvidia{}", model.minor)];
+    if let Some(gi) = place.gi {
+        names.push(format!("nvidia-caps/nvidia-cap{}", tree::gi_minor(model.minor, gi)));
+        if let Some(ci) = place.ci {
+            names.push(format!("nvidia-caps/nvidia-cap{}", tree::ci_minor(model.minor, gi, ci)));
+        }
+    }
+    let open = |name: &String| {
+        let path = root.join("dev").join(name);
+        open_device(&path).map_err(|error| Trouble::io("open", &path, &error))
+    };
+    names.iter().map(open).collect()
+}
+
+fn open_device(path: &Path) -> io::Result<File> {
+    let plain = OpenOptions::new().read(true).write(true).open(path);
+    match plain {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV)) => {
+            OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path)
+        }
+        opened => opened,
+    }
 }
 
 #[cfg(test)]

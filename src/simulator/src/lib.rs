@@ -14,27 +14,34 @@
 #[allow(non_snake_case)]
 pub mod abi;
 pub mod client;
+pub mod enclosure;
 pub mod events;
 pub mod fault;
 pub mod folder;
 pub mod geometry;
+pub mod gpm;
 pub mod handling;
 pub mod holders;
 pub mod machine;
 mod mapped;
+pub mod measuring;
 pub mod model;
 pub mod notation;
+pub mod numbered;
 pub mod older;
 pub mod place;
 pub mod product;
 pub mod reading;
 pub mod readings;
+pub mod record;
 pub mod sampler;
 pub mod session;
 pub mod shared;
 pub mod show;
 pub mod state;
 pub mod table;
+pub mod topology;
+pub mod tree;
 pub mod trouble;
 pub mod watch;
 

@@ -37,6 +37,7 @@ use crate::{
     model::{Family, Model, Profile},
     shared::Info,
     state::GpuState,
+    topology::Fabric,
 };
 
 /// One GPU as its driver sees it: all that never changes.
@@ -48,12 +49,19 @@ pub struct Board<'a> {
     pub driver: Driver,
     /// Answers that nobody has seen on hardware.
     pub unknowns: Unknowns,
+    /// Fabric Manager of the node's NVSwitches.
+    pub fabric: Fabric,
 }
 
 impl<'a> Board<'a> {
     /// The board of a GPU on a node.
     pub fn new(info: &Info, model: &'a Model) -> Board<'a> {
-        Board { model, driver: Driver::new(info.driver.as_str()), unknowns: Unknowns::new(info) }
+        Board {
+            model,
+            driver: Driver::new(info.driver.as_str()),
+            unknowns: Unknowns::new(info),
+            fabric: Fabric::of(info),
+        }
     }
 
     /// A profile's name as the versioned profile infos give it.

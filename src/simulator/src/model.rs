@@ -3,6 +3,8 @@
 //! Everything is `repr(C)`, has no padding that matters, no pointers, and is legal when all bytes are zero.
 //! A figure that the table does not know is 0 here and has its bit in `unknown`.
 
+use crate::topology::{CPU_WORDS, MAX_LINKS, MAX_PCIE};
+
 /// The most GPUs on one node (as the minors of MIG capabilities allow).
 pub const MAX_GPUS: usize = 32;
 /// The most GPU instance profiles of one GPU: one for each value of NVML's enumeration.
@@ -52,7 +54,7 @@ pub struct Place {
 }
 
 /// Engine counts.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Engines {
     /// Copy engines.
@@ -182,12 +184,18 @@ pub struct Model {
     pub numa_node: u32,
     /// Number of `profiles` that count.
     pub profile_count: u32,
-    /// NVLinks that lead to an NVSwitch.
+    /// NVLinks that lead to an NVSwitch or another GPU, the first ones of the board.
     pub links: u32,
     /// Keeps what follows aligned.
     pub gap: u32,
     /// GPU instance profiles, by slot.
     pub profiles: [Profile; MAX_PROFILES],
+    /// The CPUs near it, a bit each; none for all of the machine that the node is simulated on.
+    pub cpus: [u64; CPU_WORDS],
+    /// Where each NVLink leads (`topology`).
+    pub link_ends: [u8; MAX_LINKS],
+    /// Host bridge and PCIe switches above it, each by its number and 1; 0 ends the list.
+    pub pcie: [u8; MAX_PCIE],
 }
 
 impl Model {

@@ -13,12 +13,14 @@
 //! ```
 
 mod file;
+mod wiring;
+
+pub use wiring::{Seat, Wiring, cluster_text};
 
 use crate::{
     geometry,
     machine::{Board, Unknowns},
-    model::{MAX_GPUS, Model, Text},
-    product::Product,
+    model::{Family, MAX_GPUS, Model, Text},
     shared::Info,
     state::GpuState,
     table::{Gpus, Variant},
@@ -157,6 +159,10 @@ pub struct Description {
     pub unknowns: Vec<(String, u32)>,
     /// GPUs in NVML's order, by PCI address.
     pub gpus: Vec<GpuEntry>,
+    /// Where each of them sits.
+    pub seats: Vec<Seat>,
+    /// What joins them.
+    pub wiring: Wiring,
 }
 
 /// Reads a node's notation; a file is read, the table is not.
@@ -223,6 +229,7 @@ struct Draft {
     numa: Option<u32>,
     display: Option<bool>,
     mig: Option<String>,
+    seat: Seat,
 }
 
 /// What a node file says besides its GPUs.
@@ -235,6 +242,7 @@ struct Versions {
     privileges_real: bool,
     driver_lock_node: bool,
     unknowns: Vec<(String, u32)>,
+    wiring: Wiring,
 }
 
 impl Draft {
@@ -260,11 +268,11 @@ impl Draft {
         };
         let nvml = versions.nvml.unwrap_or_else(|| format!("{}.{driver}", cuda / 1000));
         let mut free = default_addresses(&drafts);
-        let mut gpus: Vec<GpuEntry> = Vec::new();
+        let mut gpus: Vec<(GpuEntry, Seat)> = Vec::new();
         for (position, draft) in (0u32..).zip(drafts) {
             let address = draft.address.or_else(|| free.next());
             let address = address.ok_or_else(|| Trouble::input(format!("{notation}: no PCI bus left")))?;
-            gpus.push(GpuEntry {
+            let entry = GpuEntry {
                 key: draft.key,
                 product: draft.product,
                 address,
@@ -275,10 +283,12 @@ impl Draft {
                 numa: draft.numa.unwrap_or(u32::from(position as usize >= count.div_ceil(2))),
                 display: draft.display,
                 mig: draft.mig.unwrap_or_else(|| "off".to_owned()),
-            });
+            };
+            gpus.push((entry, draft.seat));
         }
         // NVML counts GPUs by PCI address; minors stay with the order of probing.
-        gpus.sort_by_key(|gpu| gpu.address);
+        gpus.sort_by_key(|(gpu, _)| gpu.address);
+        let (gpus, seats): (Vec<GpuEntry>, Vec<Seat>) = gpus.into_iter().unzip();
         unique(notation, "PCI address", gpus.iter().map(|gpu| gpu.address.to_string()))?;
         unique(notation, "minor", gpus.iter().map(|gpu| gpu.minor.to_string()))?;
         unique(notation, "UUID", gpus.iter().filter_map(|gpu| gpu.uuid.clone()))?;
@@ -293,6 +303,8 @@ impl Draft {
             driver_lock_node: versions.driver_lock_node,
             unknowns: versions.unknowns,
             gpus,
+            seats,
+            wiring: versions.wiring,
         })
     }
 }
@@ -338,7 +350,7 @@ impl Description {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "{gpu:?}");
         }
-        text
+        text + &self.canonical_wiring()
     }
 
     /// The same word for the same node; another edition of the table makes another.
@@ -353,14 +365,14 @@ impl Description {
     /// [`Trouble::Input`] for a key, product or geometry that the table does not allow.
     pub fn make(&self) -> Result<(Info, Vec<(Model, GpuState)>), Trouble> {
         let table = Gpus::load()?;
-        let mut unknowns = [0; 16];
+        let mut unknowns = [0; 32];
         for (name, value) in &self.unknowns {
             let known = Unknowns::NAMES.iter().find(|(_, known, _)| known == name);
             if let Some(to) = known.and_then(|(at, _, _)| unknowns.get_mut(*at)) {
                 *to = *value;
             }
         }
-        let info = Info {
+        let mut info = Info {
             notation: Text::new(&self.notation),
             identity: Text::new(&self.identity()),
             driver: Text::new(&self.driver),
@@ -369,9 +381,13 @@ impl Description {
             gpu_count: self.gpus.len() as u32,
             privileges_real: u32::from(self.privileges_real),
             nvswitch: u32::from(self.nvswitch),
+            fabric: 0,
+            clique: 0,
+            cluster: [0; 16],
             driver_lock_node: u32::from(self.driver_lock_node),
             unknowns,
         };
+        self.put_fabric(&mut info);
         let seed = Sha1::digest(self.canonical());
         let mut gpus = Vec::new();
         for (index, entry) in self.gpus.iter().enumerate() {
@@ -380,12 +396,20 @@ impl Description {
                 failed => failed,
             };
             let mut model = table.model(&entry.key, entry.product.as_deref(), entry.variant).map_err(at)?;
-            entry.place(&mut model, &seed);
-            model.links = if self.nvswitch { Product::of(&model).links } else { 0 };
-            let state =
-                geometry::parse(&Board::new(&info, &model), &entry.mig, &geometry::blank()).map_err(at)?;
+            let serial = self.seats.get(index).and_then(|seat| seat.serial.as_deref());
+            entry.place(&mut model, &seed, serial);
+            let board = Board::new(&info, &model);
+            let mut state = geometry::parse(&board, &entry.mig, &geometry::blank()).map_err(at)?;
+            if let Some(pending) = self.seats.get(index).and_then(|seat| seat.pending) {
+                if model.family() != Family::Ampere {
+                    return Err(at(Trouble::input("pending is for Ampere, whose mode waits for a reset")));
+                }
+                state.mig_pending = u32::from(pending);
+            }
             gpus.push((*model, state));
         }
+        let mut models: Vec<&mut Model> = gpus.iter_mut().map(|(model, _)| model).collect();
+        self.wire(&mut models)?;
         unique(&self.notation, "UUID", gpus.iter().map(|(model, _)| model.uuid.as_str().to_owned()))?;
         Ok((info, gpus))
     }
@@ -393,14 +417,19 @@ impl Description {
 
 impl GpuEntry {
     /// Makes a board of this node out of one of the table.
-    fn place(&self, model: &mut Model, seed: &[u8]) {
-        let digest = Sha1::new().chain_update(seed).chain_update(self.address.to_string()).finalize();
+    fn place(&self, model: &mut Model, seed: &[u8], serial: Option<&str>) {
+        // A board that is named is the same wherever it sits, and so are its MIG devices' UUIDs.
+        let digest = match &self.uuid {
+            Some(uuid) => Sha1::digest(uuid),
+            None => Sha1::new().chain_update(seed).chain_update(self.address.to_string()).finalize(),
+        };
         let uuid = self.uuid.clone().unwrap_or_else(|| format!("GPU-{}", uuid_of(&digest)));
         model.uuid = Text::new(&uuid);
         let number = digest.iter().rev().take(8).fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
         model.board_seed = number;
         // 13 digits, as on data-centre boards.
-        model.serial = Text::new(&format!("1{:012}", number % 1_000_000_000_000));
+        let made_up = format!("1{:012}", number % 1_000_000_000_000);
+        model.serial = Text::new(serial.unwrap_or(&made_up));
         model.domain = self.address.domain;
         model.bus = self.address.bus;
         model.device = self.address.device;

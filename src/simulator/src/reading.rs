@@ -33,6 +33,11 @@ macro_rules! readings {
                 match self { $(Reading::$variant => $unit,)* }
             }
 
+            /// What it is.
+            pub fn text(self) -> &'static str {
+                match self { $(Reading::$variant => $text,)* }
+            }
+
             /// Where it is taken.
             pub fn scope(self) -> Scope {
                 match self { $(Reading::$variant => Scope::$scope,)* }

@@ -1,10 +1,11 @@
 //! What is simulated of a node's measurements: loads, values that a person has set, and sums over time.
 //!
 //! ```text
-//! FOLDER/readings:  version | boot | cells[32]        cell:  generation | buffer 0 | buffer 1
+//! FOLDER/readings:  version | boot | writing | cells[32]        cell:  generation | buffer 0 | buffer 1
 //!
-//! reader:  its turn; g = generation; copies buffer[g & 1]; the time
-//! writer:  its turn; copies, settles sums up to now, changes, writes buffer[(g+1) & 1]; generation = g + 1
+//! reader:  g = generation; the time; copies buffer[g & 1]; again if anyone wrote meanwhile
+//! writer:  its turn; writing = 1; copies, settles sums up to now, changes, writes buffer[(g+1) & 1];
+//!          generation = g + 1; writing = 0
 //! ```
 //!
 //! Rates are constant between two changes, so energy and all that is counted is the sum at the last change
@@ -21,13 +22,15 @@ use crate::{
 };
 use std::{
     path::Path,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicU64, Ordering, fence},
 };
 
 /// The whole GPU, then its GPU instances by id.
 pub const PLACES: usize = 1 + MAX_GIS;
 /// How many sums there are.
 pub const SUMS: usize = 8;
+/// How often a reader tries without its turn.
+const READ_TRIES: u32 = 64;
 /// Readings for which there is room.
 const ROOM: usize = 64;
 
@@ -39,7 +42,10 @@ const WEIGHT: usize = LOAD + PLACES;
 const ACTIVE: usize = WEIGHT + PLACES;
 const MASK: usize = ACTIVE + PLACES;
 const VALUE: usize = MASK + PLACES;
-const WORDS: usize = VALUE + PLACES * ROOM;
+const SETTING: usize = VALUE + PLACES * ROOM;
+const WORDS: usize = SETTING + SETTINGS;
+/// Settings for which there is room.
+const SETTINGS: usize = 16;
 
 /// What a sum adds up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +60,40 @@ pub enum Sum {
     NvlinkTx,
     /// KiB received over NVLink.
     NvlinkRx,
+    /// Nanoseconds in which power held clocks down.
+    ViolationPower,
+}
+
+/// What programs set through NVML and is lost with the driver; 0 is what the board does by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setting {
+    /// mW.
+    PowerLimit,
+    /// MHz, set as an application clock.
+    ApplicationMemory,
+    /// MHz, set as an application clock.
+    ApplicationGraphics,
+    /// The least MHz of a locked clock.
+    LockedGraphicsLeast,
+    /// The greatest MHz of a locked clock.
+    LockedGraphicsMost,
+    /// The least MHz of a locked memory clock.
+    LockedMemoryLeast,
+    /// The greatest MHz of a locked memory clock.
+    LockedMemoryMost,
+    /// 1: processes are accounted for.
+    Accounting,
+    /// 1: GPM counters stream.
+    GpmStreaming,
+    /// 1: ECC is off. Kept by the board over resets, as is the next.
+    EccOff,
+    /// 1: ECC will be off after the next reset.
+    EccOffPending,
+}
+
+impl Setting {
+    /// Those that are lost with the driver.
+    const LOST: usize = Setting::EccOff as usize;
 }
 
 /// One GPU's readings at one instant.
@@ -111,6 +151,16 @@ impl Values {
         }
     }
 
+    /// What a program has set; 0 if none has.
+    pub fn setting(&self, setting: Setting) -> u64 {
+        self.word(SETTING + setting as usize)
+    }
+
+    /// Sets it.
+    pub fn put_setting(&mut self, setting: Setting, value: u64) {
+        self.put_word(SETTING + setting as usize, value);
+    }
+
     /// Adds up to `now`, at the rates that have held until then.
     fn settle(&mut self, model: &Model, now: u64) {
         let seconds = now.saturating_sub(self.since()) as f64 / 1e9;
@@ -135,11 +185,16 @@ impl Values {
         }
     }
 
-    /// As after the driver has been loaded: nothing runs and nothing has been counted.
+    /// As after the driver has been loaded: nothing runs, nothing has been counted, and boards have taken the
+    /// ECC mode that was pending.
     fn restart(&mut self) {
         for index in SUM..MASK {
             self.put_word(index, 0);
         }
+        for index in 0..Setting::LOST {
+            self.put_word(SETTING + index, 0);
+        }
+        self.put_setting(Setting::EccOff, self.setting(Setting::EccOffPending));
     }
 
     fn word(&self, index: usize) -> u64 {
@@ -180,6 +235,8 @@ struct Board {
     version: AtomicU64,
     /// Hash of the boot in which sums were begun.
     boot: AtomicU64,
+    /// 1 while someone writes.
+    writing: AtomicU64,
     cells: [Cell; MAX_GPUS],
 }
 
@@ -227,12 +284,31 @@ impl Readings {
         Ok(readings)
     }
 
-    /// A GPU's readings and the time at which they hold. In turn with the writers, or a reader would carry an
+    /// A GPU's readings and the time at which they hold: one at which nobody wrote, or a reader would carry an
     /// old rate past the moment at which a writer has settled, and the next reading would be less.
     pub fn read(&self, gpu: usize) -> Option<(Values, u64)> {
-        let cell = self.0.get().cells.get(gpu)?;
-        // With a writer that does not go on, what it has not published does not count.
-        let _turn = self.0.turn().ok();
+        let board = self.0.get();
+        let cell = board.cells.get(gpu)?;
+        for _ in 0..READ_TRIES {
+            let generation = cell.generation.load(Ordering::Acquire);
+            if board.writing.load(Ordering::SeqCst) == 0 {
+                let now = now();
+                let values = cell.published();
+                fence(Ordering::SeqCst);
+                let undisturbed = board.writing.load(Ordering::SeqCst) == 0
+                    && cell.generation.load(Ordering::Acquire) == generation;
+                if undisturbed {
+                    return Some((values, now));
+                }
+            }
+            std::hint::spin_loop();
+        }
+        // In turn with the writers. With one that does not go on, what it has not published does not count; one
+        // that was killed has left its mark.
+        let turn = self.0.turn().ok();
+        if turn.is_some() {
+            board.writing.store(0, Ordering::SeqCst);
+        }
         Some((cell.published(), now()))
     }
 
@@ -243,10 +319,13 @@ impl Readings {
     pub fn change(&self, gpu: usize, model: &Model, with: impl FnOnce(&mut Values)) -> Result<(), Locked> {
         let Some(cell) = self.0.get().cells.get(gpu) else { return Ok(()) };
         let _turn = self.0.turn()?;
+        let writing = &self.0.get().writing;
+        writing.store(1, Ordering::SeqCst);
         let mut values = cell.published();
         values.settle(model, now());
         with(&mut values);
         cell.publish(&values);
+        writing.store(0, Ordering::SeqCst);
         Ok(())
     }
 
@@ -266,6 +345,13 @@ impl Readings {
             return self.change(gpu, model, |values| {
                 values.forget_gone(before, after);
                 values.restart();
+            });
+        }
+        if before.mig_current != after.mig_current {
+            // What ran on the whole GPU has no place in MIG mode, nor the other way round.
+            return self.change(gpu, model, |values| {
+                values.forget_gone(before, after);
+                values.put_load(0, 0.0, 0.0);
             });
         }
         if before.changes != after.changes {

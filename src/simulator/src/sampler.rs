@@ -5,10 +5,11 @@
 //! instances, each by its part of the compute slices.
 
 use crate::{
+    holders::Holder,
     model::Model,
     product::Product,
     reading::{Reading, Scope},
-    readings::{PLACES, SUMS, Sum, Values},
+    readings::{PLACES, SUMS, Setting, Sum, Values},
     state::GpuState,
 };
 
@@ -22,7 +23,7 @@ const IDLE_CLOCK: u32 = 210;
 const REASON_IDLE: u32 = 1;
 const REASON_POWER_CAP: u32 = 4;
 /// At full load, KB/s in each direction.
-const PCIE_RATE: f64 = 8_000_000.0;
+pub const PCIE_RATE: f64 = 8_000_000.0;
 /// At full load, the part of what the links could carry.
 const NVLINK_PART: f64 = 0.4;
 
@@ -35,6 +36,8 @@ pub struct Sampler<'a> {
     pub product: Product,
     values: Values,
     now: u64,
+    /// GPU instance and MiB of those who hold memory there.
+    held: Vec<(Option<u32>, f64)>,
 }
 
 /// The whole GPU's load.
@@ -47,7 +50,8 @@ pub fn load(values: &Values) -> f64 {
 pub fn rates(model: &Model, values: &Values) -> [f64; SUMS] {
     let mut rates = [0.0; SUMS];
     let set = |reading| values.set(0, reading);
-    let nvlink = load(values) * NVLINK_PART * f64::from(model.links) * model.nvlink_speed() as f64;
+    // A GPU in MIG mode reaches no other (MIG User Guide): only what runs on a whole one uses the links.
+    let nvlink = values.load(0) * NVLINK_PART * f64::from(model.links) * model.nvlink_speed() as f64;
     let kib = nvlink * 1e6 / 1024.0;
     let pcie = load(values) * PCIE_RATE;
     for (sum, rate) in [
@@ -56,6 +60,7 @@ pub fn rates(model: &Model, values: &Values) -> [f64; SUMS] {
         (Sum::PcieRx, set(Reading::PcieRx).unwrap_or(pcie)),
         (Sum::NvlinkTx, kib),
         (Sum::NvlinkRx, kib),
+        (Sum::ViolationPower, if capped(model, values) { 1e9 } else { 0.0 }),
     ] {
         if let Some(to) = rates.get_mut(sum as usize) {
             *to = rate;
@@ -69,16 +74,43 @@ fn power(model: &Model, values: &Values) -> f64 {
     if let Some(set) = values.set(0, Reading::Power) {
         return set;
     }
+    let (wanted, limit) = wanted(model, values);
+    wanted.min(limit)
+}
+
+/// Whether clocks are held down to stay within the power limit.
+fn capped(model: &Model, values: &Values) -> bool {
+    let (wanted, limit) = wanted(model, values);
+    load(values) > 0.0 && wanted >= limit
+}
+
+/// The power that the load would take, and the limit, in mW.
+fn wanted(model: &Model, values: &Values) -> (f64, f64) {
     let most = f64::from(Product::of(model).power.unwrap_or(UNPUBLISHED_POWER)) * 1000.0;
     // Boards of one kind differ by some watts.
     let idle = most * 0.12 + (model.board_seed % 7000) as f64;
-    (idle + (most - idle) * load(values)).round()
+    let limit = match values.setting(Setting::PowerLimit) {
+        0 => most,
+        limit => limit as f64,
+    };
+    ((idle + (most - idle) * load(values)).round(), limit)
 }
 
 impl<'a> Sampler<'a> {
     /// The sensors of a GPU at the time `now`.
     pub fn new(model: &'a Model, values: Values, now: u64) -> Sampler<'a> {
-        Sampler { model, product: Product::of(model), values, now }
+        Sampler { model, product: Product::of(model), values, now, held: Vec::new() }
+    }
+
+    /// With the memory of those who hold the GPU or its instances.
+    pub fn with(self, holders: impl Iterator<Item = Holder>) -> Sampler<'a> {
+        let held = holders.map(|holder| (holder.place.gi, (holder.memory >> 20) as f64)).collect();
+        Sampler { held, ..self }
+    }
+
+    /// MiB of those who hold a GPU instance, or without MIG the GPU.
+    pub fn held(&self, gi: Option<u32>) -> f64 {
+        self.held.iter().filter(|(place, _)| *place == gi).map(|(_, mib)| mib).sum()
     }
 
     /// The time of the reading, in nanoseconds since boot.
@@ -94,6 +126,26 @@ impl<'a> Sampler<'a> {
     /// Seconds of full load on a place until now.
     pub fn active(&self, place: usize) -> f64 {
         self.values.active(place) + self.load(place) * self.seconds()
+    }
+
+    /// What a program has set through NVML; 0 if none has.
+    pub fn setting(&self, setting: Setting) -> u64 {
+        self.values.setting(setting)
+    }
+
+    /// The part of the GPU that a place with a load is.
+    pub fn weight(&self, place: usize) -> f64 {
+        if place == 0 { 1.0 } else { self.values.weight(place) }
+    }
+
+    /// When load or values last changed, in nanoseconds since boot.
+    pub fn since(&self) -> u64 {
+        self.values.since()
+    }
+
+    /// Whether errors of the memory are found and counted.
+    pub fn has_ecc(&self) -> bool {
+        self.model.has_ecc() && self.values.setting(Setting::EccOff) == 0
     }
 
     /// The value that a person has set.
@@ -122,7 +174,9 @@ impl<'a> Sampler<'a> {
         Some(self.values.set(place, reading).unwrap_or_else(|| {
             let load = self.values.load(place);
             match reading {
-                Reading::MemoryUsed => memory_used(load, memory_mib),
+                Reading::MemoryUsed => {
+                    (memory_used(load, memory_mib) + self.held(Some(gi))).min(memory_mib as f64)
+                }
                 other => activity(other).map_or(0.0, |part| load * part * 100.0),
             }
         }))
@@ -134,13 +188,24 @@ impl<'a> Sampler<'a> {
             return set;
         }
         if state.mig_current == 0 {
-            return memory_used(self.load(0), self.model.memory_mib);
+            let used = memory_used(self.load(0), self.model.memory_mib) + self.held(None);
+            return used.min(self.model.memory_mib as f64);
         }
         let one = |(id, gi): (u32, &crate::state::GiState)| {
             let profile = self.model.profiles().get(gi.profile as usize)?;
             self.instance(id, profile.memory_mib, Reading::MemoryUsed)
         };
         state.live_gis().filter_map(one).sum()
+    }
+
+    /// The greatest clock that the SMs may have now, in MHz.
+    fn most_sm_clock(&self) -> u32 {
+        let board = self.product.sm_clock.unwrap_or(UNPUBLISHED_SM_CLOCK);
+        [Setting::ApplicationGraphics, Setting::LockedGraphicsMost]
+            .into_iter()
+            .map(|setting| self.values.setting(setting))
+            .filter(|set| *set != 0)
+            .fold(board, |most, set| most.min(u32::try_from(set).unwrap_or(u32::MAX)))
     }
 
     fn seconds(&self) -> f64 {
@@ -160,18 +225,21 @@ impl<'a> Sampler<'a> {
             Reading::MemoryTemperature => model.has_hbm().then_some(warmth + 8.0)?,
             Reading::Utilisation => (load * 100.0).round(),
             Reading::MemoryUtilisation => (load * 60.0).round(),
-            Reading::SmClock => clock(product.sm_clock.unwrap_or(UNPUBLISHED_SM_CLOCK)),
+            Reading::SmClock => clock(self.most_sm_clock()),
             Reading::MemoryClock => f64::from(product.memory_clock.unwrap_or(UNPUBLISHED_MEMORY_CLOCK)),
-            Reading::VideoClock => (clock(product.sm_clock.unwrap_or(UNPUBLISHED_SM_CLOCK)) * 0.9).round(),
+            Reading::VideoClock => (clock(self.most_sm_clock()) * 0.9).round(),
             Reading::Fan => (product.fans > 0).then_some(30.0 + (load * 50.0).round())?,
-            Reading::ClockReasons => f64::from(match load {
-                idle if idle <= 0.0 => REASON_IDLE,
-                full if full >= 1.0 => REASON_POWER_CAP,
-                _ => 0,
+            Reading::ClockReasons => f64::from(if load <= 0.0 {
+                REASON_IDLE
+            } else if capped(model, &self.values) {
+                REASON_POWER_CAP
+            } else {
+                0
             }),
+            Reading::ViolationPower => self.sum(Sum::ViolationPower),
             Reading::PcieTx | Reading::PcieRx => (load * PCIE_RATE).round(),
-            Reading::NvlinkTx => self.sum(Sum::NvlinkTx),
-            Reading::NvlinkRx => self.sum(Sum::NvlinkRx),
+            Reading::NvlinkTx => (model.links > 0).then(|| self.sum(Sum::NvlinkTx))?,
+            Reading::NvlinkRx => (model.links > 0).then(|| self.sum(Sum::NvlinkRx))?,
             Reading::NvlinkReplays
             | Reading::NvlinkRecoveries
             | Reading::NvlinkCrcFlit
@@ -180,7 +248,7 @@ impl<'a> Sampler<'a> {
             | Reading::UncorrectedVolatile
             | Reading::CorrectedAggregate
             | Reading::UncorrectedAggregate
-            | Reading::SramUncorrected => model.has_ecc().then_some(0.0)?,
+            | Reading::SramUncorrected => self.has_ecc().then_some(0.0)?,
             Reading::RemappedCorrectable
             | Reading::RemappedUncorrectable
             | Reading::RemapPending
@@ -196,7 +264,6 @@ impl<'a> Sampler<'a> {
             | Reading::PerformanceState
             | Reading::PcieReplays
             | Reading::RecoveryAction
-            | Reading::ViolationPower
             | Reading::ViolationThermal
             | Reading::MemoryReserved => 0.0,
             Reading::GraphicsActive

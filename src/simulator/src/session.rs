@@ -11,11 +11,14 @@
 
 use crate::{
     client::Clients,
-    fault, holders,
+    fault,
+    gpm::Samples,
+    holders,
     machine::{Board, Code},
     model::MAX_GPUS,
     shared::{Info, Shard},
     state::GpuState,
+    tree,
     watch::EventSets,
 };
 use std::{
@@ -45,6 +48,8 @@ pub struct Session {
     seen: AtomicU32,
     /// Its event sets.
     pub sets: EventSets,
+    /// Its GPM samples.
+    pub gpm: Samples,
 }
 
 struct Entered {
@@ -111,12 +116,15 @@ impl Session {
     fn open(folder: &Path) -> Option<Session> {
         let shard = Shard::open(folder).ok()?;
         let clients = Clients::open(folder).ok()?;
+        // Whoever changed the node last may have been killed before its files followed.
+        tree::follow(&shard);
         let entered = Entered { clients, gpus: 0, pid: std::process::id() };
         Some(Session {
             shard,
             clients: Mutex::new(entered),
             seen: AtomicU32::new(0),
             sets: EventSets::default(),
+            gpm: Samples::default(),
         })
     }
 

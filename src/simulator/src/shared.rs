@@ -36,7 +36,7 @@ use std::{
 /// First word of every state file.
 const MAGIC: u64 = 0x6e76_6d6c_7369_6d01;
 /// Counts up whenever the layout of the file changes; a file of another version is refused.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// How often a reader tries without the lock while writers overtake it.
 const READ_TRIES: u32 = 64;
 /// How long anyone waits for a GPU's lock. Holders keep it for microseconds; only a stopped one takes longer.
@@ -62,10 +62,16 @@ pub struct Info {
     pub privileges_real: u32,
     /// 1: the GPUs are joined by NVSwitch.
     pub nvswitch: u32,
+    /// Fabric Manager where there is an NVSwitch: 1 stopped, 2 running.
+    pub fabric: u32,
+    /// The clique of the GPUs in their NVLink fabric.
+    pub clique: u32,
+    /// The fabric's cluster UUID; zero within one machine.
+    pub cluster: [u8; 16],
     /// 1: writes on different GPUs wait for each other.
     pub driver_lock_node: u32,
     /// Answers that no one has seen on hardware, switchable (see `machine`): one word each.
-    pub unknowns: [u32; 16],
+    pub unknowns: [u32; 32],
 }
 
 #[repr(C)]
@@ -346,8 +352,11 @@ impl Shard {
             }
             Ok(result)
         })();
-        // Not under the lock, since these take system calls.
+        // Not under the lock, since these take system calls, and before the caller hears of the change.
         if let Some((before, after)) = published {
+            if before.changes != after.changes {
+                crate::tree::follow(self);
+            }
             // A writer of readings that does not go on must not undo what has been published.
             let _ = self.readings.follow(gpu, model, &before, &after);
             self.events.ring();

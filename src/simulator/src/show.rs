@@ -4,11 +4,14 @@ use crate::{
     geometry,
     handling::address_of,
     model::{Family, Model},
+    notation::cluster_text,
     shared::Shard,
     state::{GiState, GpuState},
+    topology::{End, Fabric, write_cpus},
+    trouble::join,
 };
 use serde_json::{Value, json};
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 /// Characters that one memory slice takes in the drawing.
 const SLICE_WIDTH: usize = 5;
@@ -25,7 +28,11 @@ pub fn text(shard: &Shard) -> String {
         info.nvml.as_str(),
         info.cuda / 1000,
         info.cuda % 1000 / 10,
-        if info.nvswitch != 0 { "yes" } else { "no" },
+        match Fabric::of(info) {
+            Fabric::None => "no",
+            Fabric::Stopped => "yes without Fabric Manager",
+            Fabric::Running => "yes",
+        },
         if info.privileges_real != 0 { "real" } else { "ignored" },
     );
     for (index, model) in shard.models().iter().enumerate() {
@@ -153,6 +160,9 @@ pub fn json(shard: &Shard) -> Value {
         "nvml": info.nvml.as_str(),
         "cuda": info.cuda,
         "nvswitch": info.nvswitch != 0,
+        "fabric": Fabric::of(info).word(),
+        "cluster": cluster_text(&info.cluster),
+        "clique": info.clique,
         "privileges": if info.privileges_real != 0 { "real" } else { "ignored" },
         "gpus": gpus,
     })
@@ -174,6 +184,10 @@ fn gpu_json(index: usize, model: &Model, state: &GpuState) -> Value {
         "serial": model.serial.as_str(),
         "pci": address_of(model).to_string(),
         "minor": model.minor,
+        "numa": model.numa_node,
+        "cpus": model.cpus().map(|cpus| write_cpus(&cpus)),
+        "pcie": join(model.pcie(), "/"),
+        "nvlink": links(model),
         "memory_mib": known(model.memory_mib),
         "multiprocessors": known(model.multiprocessors.into()),
         "mig": mig,
@@ -182,6 +196,23 @@ fn gpu_json(index: usize, model: &Model, state: &GpuState) -> Value {
         "notation": geometry::write(model, state),
         "instances": instances,
     })
+}
+
+/// How many NVLinks lead where.
+fn links(model: &Model) -> Vec<Value> {
+    let mut counts: BTreeMap<Option<usize>, u32> = BTreeMap::new();
+    for end in model.link_ends() {
+        let to = match end {
+            End::Gpu(gpu) => Some(gpu),
+            End::Switch(_) => None,
+        };
+        *counts.entry(to).or_default() += 1;
+    }
+    let one = |(to, links): (Option<usize>, u32)| match to {
+        Some(gpu) => json!({"gpu": gpu, "links": links}),
+        None => json!({"nvswitch": true, "links": links}),
+    };
+    counts.into_iter().map(one).collect()
 }
 
 fn instance_json(model: &Model, id: u32, gi: &GiState) -> Value {

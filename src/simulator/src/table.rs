@@ -197,6 +197,18 @@ impl Gpus {
         with.chain(without).collect()
     }
 
+    /// The key and product of a board, by what its driver says of it.
+    pub fn identify(&self, name: &str, memory_mib: u64, pci_device_id: u32) -> Option<(String, String)> {
+        let sold = |gpu: &&Gpu| gpu.product_names.iter().any(|product| product == name);
+        let found = self.0.gpus.iter().filter(sold).min_by_key(|gpu| {
+            // Several kinds are sold under one name, which memory tells apart where PCI ids do not.
+            let other_chip = !gpu.pci.iter().any(|pci| pci.device_id == pci_device_id >> 16);
+            (other_chip, gpu.memory_total_mib.abs_diff(memory_mib))
+        });
+        let plain = || WITHOUT_MIG.iter().find(|plain| plain.name == name).map(|plain| plain.key.to_owned());
+        Some((found.map(|gpu| gpu.key.clone()).or_else(plain)?, name.to_owned()))
+    }
+
     /// The board that `key` and, where there are several, `product` name.
     ///
     /// # Errors

@@ -10,15 +10,13 @@
 use crate::{
     events::{Event, NO_INSTANCE},
     machine::Code,
+    numbered::Numbered,
     shared::Shard,
     state::GpuState,
 };
 use std::{
     collections::BTreeMap,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -151,31 +149,4 @@ impl Registered {
 }
 
 /// The event sets of one process.
-#[derive(Debug, Default)]
-pub struct EventSets {
-    last: AtomicU64,
-    sets: Mutex<BTreeMap<u64, Arc<EventSet>>>,
-}
-
-impl EventSets {
-    /// Keeps a set and answers its number, which is never given again.
-    pub fn add(&self, set: EventSet) -> u64 {
-        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        self.sets().insert(number, Arc::new(set));
-        number
-    }
-
-    /// The set with this number; whoever has it may go on with it after it is freed.
-    pub fn get(&self, number: u64) -> Option<Arc<EventSet>> {
-        self.sets().get(&number).map(Arc::clone)
-    }
-
-    /// Frees a set; whether there was one.
-    pub fn free(&self, number: u64) -> bool {
-        self.sets().remove(&number).is_some()
-    }
-
-    fn sets(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Arc<EventSet>>> {
-        self.sets.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+pub type EventSets = Numbered<EventSet>;

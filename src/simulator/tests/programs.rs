@@ -141,3 +141,129 @@ fn list_names_what_can_be_simulated() {
         ended(&output, 0, name);
     }
 }
+
+/// What `record` writes from a node, replayed as a node of its own.
+struct Replayed {
+    folder: tempfile::TempDir,
+    file: String,
+}
+
+impl Replayed {
+    #[track_caller]
+    fn of(node: &Node) -> Replayed {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("recorded.yaml").to_str().unwrap().to_owned();
+        let own = program("nvml-simulator");
+        let trace = folder.path().join("trace");
+        let words = ["--trace", trace.to_str().unwrap(), "--", own.to_str().unwrap(), "record", "-o", &file];
+        ended(&node.simulator("run", &words), 0, "");
+        let calls = std::fs::read_to_string(trace).unwrap();
+        assert!(calls.contains("nvmlDeviceGetUUID"));
+        for call in nvidia_ml::abi::MUTATING {
+            assert!(!calls.contains(&format!("\"{call}\"")), "{call}");
+        }
+        Replayed { folder, file }
+    }
+
+    fn show(&self) -> serde_json::Value {
+        let mut command = Command::new(program("nvml-simulator"));
+        command.args(["show", "--json", &self.file, "--state"]).arg(self.folder.path().join("node"));
+        let output = command.output().unwrap();
+        assert!(
+            output.status.success(),
+            "{}\n{}",
+            text(&output.stderr),
+            std::fs::read_to_string(&self.file).unwrap()
+        );
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+#[track_caller]
+fn the_same(node: &Node) {
+    let (mut first, recorded) = (node.show(), Replayed::of(node));
+    let mut second = recorded.show();
+    for show in [&mut first, &mut second] {
+        // Where a node lies, and what it is called, is its own.
+        for name in ["node", "state"] {
+            show.as_object_mut().unwrap().remove(name);
+        }
+    }
+    assert_eq!(first, second, "{}", std::fs::read_to_string(&recorded.file).unwrap());
+    assert_eq!(node.show()["gpus"], first["gpus"], "recording changes nothing");
+}
+
+#[test]
+fn a_recorded_node_is_the_same_replayed() {
+    let node = Node::new("mixed");
+    the_same(&node);
+    ended(&node.simulator("set", &["0", "1g+me@0 1g@1* 2g@2[1c@1,1c@0*] 3g@4[]"]), 0, "");
+    ended(&node.simulator("set", &["1", "on"]), 0, "");
+    ended(&node.simulator("set", &["2", "off*"]), 0, "");
+    the_same(&node);
+    for (notation, geometries) in [
+        ("dgx-a100", &["1g@0 1g@6", "off", "on*", "7g@0", "4g@0[1c,2c]"][..]),
+        ("dgx-h100", &["3g@0", "on", "1g@3"]),
+        ("gb200", &[]),
+        ("rtx-pro-6000x8", &["1g@0 1g+gfx@3", "2g@6", "4g@0"]),
+        ("a800-40gb,h100-nvl-94gb,h100-sxm-64gb,h100-96gb,h20-96gb,gh200-144gb,l40s-48gb", &["1g@0"]),
+    ] {
+        let node = Node::new(notation);
+        for (gpu, geometry) in geometries.iter().enumerate() {
+            ended(&node.simulator("set", &[&gpu.to_string(), geometry]), 0, "");
+        }
+        the_same(&node);
+    }
+}
+
+#[test]
+fn a_recorded_node_keeps_what_was_described() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("node.yaml");
+    let described = "driver: 570.124.06\nnvswitch: true\nfabric: stopped\ngpus:\n  \
+        - {gpu: a100-40gb, variant: B, minor: 9, numa: 1, cpus: '0', mig: '1g@0 3g@4'}\n  \
+        - {gpu: a100-40gb, links: 10, serial: '77', uuid: GPU-00000000-1111-2222-3333-444444444444, pending: on}\n  \
+        - {gpu: a30-24gb, pci: '0001:02:00.0', links: 0}\n  \
+        - {gpu: a30-24gb, pci: '0001:03:00.0', links: 0}\n  \
+        - {gpu: rtx-pro-6000-blackwell-96gb, product: NVIDIA RTX PRO 6000 Blackwell Workstation Edition}\n  \
+        - {gpu: rtx-pro-6000-blackwell-96gb, product: NVIDIA RTX PRO 6000 Blackwell Workstation Edition, display: false}\n\
+        nvlink: [{gpus: [4, 5], links: 4}]\n";
+    std::fs::write(&file, described).unwrap();
+    let node = Node::new(file.to_str().unwrap().to_owned().leak());
+    let show = node.show();
+    assert_eq!([&show["fabric"], &show["gpus"][1]["mig"]["pending"]], ["stopped", "enabled"], "{show:#}");
+    the_same(&node);
+}
+
+#[test]
+fn places_on_pcie_are_recorded_by_what_they_share() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("node.yaml");
+    let gpu = |pcie: &str| format!("  - {{gpu: a30-24gb, numa: 0, pcie: '{pcie}'}}\n");
+    let gpus = ["5/1", "5/1", "5/2", "5/2/1", "6/0", "7"].map(gpu).concat();
+    std::fs::write(&file, format!("gpus:\n{gpus}")).unwrap();
+    let node = Node::new(file.to_str().unwrap().to_owned().leak());
+    let places: Vec<String> = Replayed::of(&node).show()["gpus"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|gpu| gpu["pcie"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(places, ["0/0/0", "0/0/0", "0/2/2", "0/2/3", "", ""]);
+}
+
+#[test]
+fn what_cannot_be_recorded_says_why() {
+    let none = Command::new(program("nvml-simulator"))
+        .args(["record", "--library", "/no/such.so"])
+        .output()
+        .unwrap();
+    ended(&none, 1, "no driver to read: /no/such.so");
+    let node = Node::new("a100-40gb");
+    let own = program("nvml-simulator");
+    let mut without = Command::new(&own);
+    let library = node.folder.path().join("node/lib/libnvidia-ml.so.1");
+    ended(&node.simulator("show", &[]), 0, "");
+    without.arg("record").arg("--library").arg(library).env_remove("NVML_SIMULATOR_STATE");
+    ended(&without.output().unwrap(), 1, "nvmlInit_v2 is refused with code 9");
+}

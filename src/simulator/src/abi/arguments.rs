@@ -44,7 +44,7 @@ impl Argument for Handle {
 
 /// Where a result goes: a pointer to one `T`, or to as many as the function's contract says.
 #[repr(transparent)]
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Out<T>(*mut T);
 
 impl<T> Argument for Out<T> {}
@@ -102,6 +102,11 @@ impl<T: Copy> Out<T> {
         self.required()?;
         // SAFETY: as for `put_at`; all `T` used are plain data for which any bytes are legal.
         Ok(unsafe { self.0.add(index).read_unaligned() })
+    }
+
+    /// The list that follows a struct in memory.
+    pub(super) fn after<U>(self) -> Out<U> {
+        Out(self.0.wrapping_add(1).cast())
     }
 
     /// The same address as another type: for structs that come in versions and begin alike.
@@ -190,6 +195,8 @@ impl Argument for In<super::layout::Placement> {
 }
 
 impl Argument for In<super::layout::Uuid> {}
+
+impl Argument for In<super::layout::PowerValue> {}
 
 /// A C string.
 #[repr(transparent)]

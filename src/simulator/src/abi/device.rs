@@ -7,7 +7,9 @@ use super::{
     handle::{Device, Handle},
     layout::{Pci, Pci1, Pci2, PciExt, version},
 };
-use crate::{fault, machine::Code, model::Model};
+use crate::{
+    fault, handling::address_of, machine::Code, model::Model, notation::Address, topology::machine_cpus,
+};
 use std::ffi::c_char;
 
 /// PCI class of a 3D controller.
@@ -125,14 +127,13 @@ entry! {
     }
 
     fn nvmlDeviceGetCpuAffinity(device: Handle, words: u32, set: Out<u64>) |call| {
-        call.device(device)?;
-        put_cpus(words, set)
+        put_cpus(call.device(device)?.board.model, words, set)
     }
 
     fn nvmlDeviceGetCpuAffinityWithinScope(device: Handle, words: u32, set: Out<u64>, scope: u32) |call| {
-        call.device(device)?;
+        let model = call.device(device)?.board.model;
         require_scope(scope)?;
-        put_cpus(words, set)
+        put_cpus(model, words, set)
     }
 
     fn nvmlDeviceGetMemoryAffinity(device: Handle, words: u32, set: Out<u64>, scope: u32) |call| {
@@ -142,31 +143,30 @@ entry! {
     }
 }
 
-impl Model {
-    /// The bus id with a domain of 8 digits, or of 4 as older programs know it.
-    fn bus_id(&self, legacy: bool) -> String {
-        if legacy {
-            format!("{:04X}:{:02X}:{:02X}.0", self.domain & 0xffff, self.bus, self.device)
-        } else {
-            format!("{:08X}:{:02X}:{:02X}.0", self.domain, self.bus, self.device)
-        }
-    }
-}
-
 fn pci_info(device: &Device<'_>) -> Result<Pci, Code> {
     if device.mig.is_some() && device.board.unknowns.mig_handle_pci != 0 {
         return Err(Code::NOT_SUPPORTED);
     }
-    let model = device.board.model;
-    Ok(Pci {
-        legacy: text_field(&model.bus_id(true)),
-        domain: model.domain,
-        bus: model.bus,
-        device: model.device,
-        id: model.pci_device_id,
-        subsystem: model.pci_subsystem_id,
-        bus_id: text_field(&model.bus_id(false)),
-    })
+    Ok(pci_of(device.board.model))
+}
+
+/// A GPU as a PCI device.
+pub(super) fn pci_of(model: &Model) -> Pci {
+    pci_at(address_of(model), model.pci_device_id, model.pci_subsystem_id)
+}
+
+/// A PCI device, with a domain of 8 digits, and of 4 as older programs know it.
+pub(super) fn pci_at(address: Address, id: u32, subsystem: u32) -> Pci {
+    let Address { domain, bus, device } = address;
+    Pci {
+        legacy: text_field(&format!("{:04X}:{bus:02X}:{device:02X}.0", domain & 0xffff)),
+        domain,
+        bus,
+        device,
+        id,
+        subsystem,
+        bus_id: text_field(&format!("{domain:08X}:{bus:02X}:{device:02X}.0")),
+    }
 }
 
 /// NVML_AFFINITY_SCOPE_NODE and NVML_AFFINITY_SCOPE_SOCKET.
@@ -174,23 +174,9 @@ fn require_scope(scope: u32) -> Result<(), Code> {
     if scope <= 1 { Ok(()) } else { Err(Code::INVALID_ARGUMENT) }
 }
 
-/// All CPUs of this machine: a set that is empty or names others would stop slurmd.
-fn put_cpus(words: u32, set: Out<u64>) -> Result<(), Code> {
-    let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    let mut cpus = parse_cpus(listed.trim());
-    if cpus.is_empty() {
-        cpus.push(0);
-    }
-    put_set(words, set, &cpus)
-}
-
-/// Reads `0-3,6`.
-fn parse_cpus(text: &str) -> Vec<u32> {
-    let range = |part: &str| {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        Some(from.parse::<u32>().ok()?..=to.parse::<u32>().ok()?)
-    };
-    text.split(',').filter_map(range).flatten().collect()
+/// The CPUs near a GPU.
+fn put_cpus(model: &Model, words: u32, set: Out<u64>) -> Result<(), Code> {
+    put_set(words, set, &model.cpus().unwrap_or_else(machine_cpus))
 }
 
 /// Writes a set of bits; those that do not fit are left out.

@@ -25,6 +25,7 @@ const MIG: u64 = 2;
 const GI: u64 = 3;
 const CI: u64 = 4;
 const SET: u64 = 5;
+const SAMPLE: u64 = 6;
 /// The number of an object of this process takes the place of GPU, instances and counter.
 const NUMBER: u64 = (1 << 44) - 1;
 
@@ -93,6 +94,16 @@ impl Handle {
     /// The event set's number.
     pub(super) fn set_number(self) -> Result<u64, Code> {
         self.number(SET)
+    }
+
+    /// A GPM sample's.
+    pub(super) fn sample(number: u64) -> Handle {
+        Handle((MAGIC << 48) | (SAMPLE << 44) | (number & NUMBER))
+    }
+
+    /// The GPM sample's number.
+    pub(super) fn sample_number(self) -> Result<u64, Code> {
+        self.number(SAMPLE)
     }
 
     fn number(self, kind: u64) -> Result<u64, Code> {

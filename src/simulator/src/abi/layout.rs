@@ -1,6 +1,6 @@
 //! NVML's structs, laid out as nvml.h has them on x86-64.
 
-use super::handle::Handle;
+use super::{Out, handle::Handle};
 use std::ffi::c_char;
 
 /// The version word of a struct: its size and its version.
@@ -28,7 +28,7 @@ macro_rules! layout {
             #[cfg(test)]
             impl Zero for $name {
                 fn zero() -> $name {
-                    // SAFETY: every field is an integer, a handle, or an array of integers.
+                    // SAFETY: every field is a number, a handle, a pointer, or an array of such.
                     unsafe { std::mem::zeroed() }
                 }
             }
@@ -116,6 +116,20 @@ layout! {
         bus_id: [c_char; 32],
     }
 
+    /// nvmlGpuFabricInfo_t.
+    struct Fabric1 = 28 { cluster: [u8; 16], status: u32, clique: u32, state: u32, }
+
+    /// nvmlGpuFabricInfo_v2_t.
+    struct Fabric2 = 36 {
+        version: u32, cluster: [u8; 16], status: u32, clique: u32, state: u32, health: u32,
+    }
+
+    /// nvmlGpuFabricInfo_v3_t.
+    struct Fabric3 = 40 {
+        version: u32, cluster: [u8; 16], status: u32, clique: u32, state: u32, health: u32, summary: u8,
+        gap: [u8; 3],
+    }
+
     /// nvmlPciInfoExt_v1_t.
     struct PciExt = 64 {
         version: u32, domain: u32, bus: u32, device: u32, id: u32, subsystem: u32,
@@ -135,4 +149,85 @@ layout! {
 
     /// nvmlUUID_v1_t; the value is a union of a text and 16 bytes.
     struct Uuid = 52 { version: u32, kind: u32, value: [u8; 41], gap: [u8; 3], }
+
+    /// nvmlSystemDriverBranchInfo_v1_t.
+    struct DriverBranch = 84 { version: u32, branch: [c_char; 80], }
+
+    /// nvmlUtilization_t.
+    struct Utilisation = 8 { gpu: u32, memory: u32, }
+
+    /// nvmlTemperature_v1_t.
+    struct Temperature = 12 { version: u32, sensor: u32, celsius: i32, }
+
+    /// One of nvmlGpuThermalSettings_t.
+    struct ThermalSensor = 20 { controller: i32, least: i32, most: i32, celsius: i32, target: i32, }
+
+    /// nvmlGpuThermalSettings_t.
+    struct ThermalSettings = 64 { count: u32, sensors: [ThermalSensor; 3], }
+
+    /// nvmlFanSpeedInfo_v1_t.
+    struct FanSpeed = 12 { version: u32, fan: u32, speed: u32, }
+
+    /// nvmlPowerValue_v2_t.
+    struct PowerValue = 12 { version: u32, scope: u32, milliwatts: u32, }
+
+    /// One of nvmlGpuDynamicPstatesInfo_t.
+    struct Pstate = 16 { present: u32, percent: u32, more: u32, less: u32, }
+
+    /// nvmlGpuDynamicPstatesInfo_t.
+    struct Pstates = 132 { flags: u32, domains: [Pstate; 8], }
+
+    /// nvmlViolationTime_t.
+    struct Violation = 16 { reference_us: u64, held_ns: u64, }
+
+    /// nvmlRowRemapperHistogramValues_t.
+    struct RowHistogram = 20 { full: u32, high: u32, partial: u32, low: u32, none: u32, }
+
+    /// nvmlRemappedRowsInfo_v2_t.
+    struct Rows = 24 {
+        corrected: u32, corrected_inactive: u32, uncorrected: u32, uncorrected_inactive: u32,
+        pending: u32, failed: u32,
+    }
+
+    /// nvmlEccSramErrorStatus_v1_t.
+    struct SramErrors = 104 {
+        version: u32, gap: u32,
+        aggregate_parity: u64, aggregate_secded: u64, aggregate_corrected: u64,
+        volatile_parity: u64, volatile_secded: u64, volatile_corrected: u64,
+        l2: u64, sm: u64, pcie: u64, mcu: u64, other: u64,
+        exceeded: u32, end: u32,
+    }
+
+    /// nvmlSample_t; the value is a union of 8 bytes.
+    struct Sample = 16 { time_us: u64, value: u64, }
+
+    /// nvmlProcessUtilizationSample_t.
+    struct ProcessSample = 32 {
+        pid: u32, gap: u32, time_us: u64, sm: u32, memory: u32, encoder: u32, decoder: u32,
+    }
+
+    /// nvmlProcessUtilizationInfo_v1_t.
+    struct ProcessSample1 = 40 {
+        time_us: u64, pid: u32, sm: u32, memory: u32, encoder: u32, decoder: u32, jpeg: u32, ofa: u32, gap: u32,
+    }
+
+    /// nvmlProcessesUtilizationInfo_v1_t.
+    struct ProcessSamples = 24 { version: u32, count: u32, seen_us: u64, list: Out<ProcessSample1>, }
+
+    /// nvmlAccountingStats_t.
+    struct Accounted = 56 {
+        gpu: u32, memory: u32, most_memory: u64, time_ms: u64, start_us: u64, running: u32, gap: [u32; 5],
+    }
+
+    /// nvmlGpmSupport_t.
+    struct GpmSupport = 8 { version: u32, supported: u32, }
+
+    /// What nvmlGpmMetricsGet_t begins with; the metrics follow.
+    struct GpmHead = 24 { version: u32, count: u32, first: Handle, second: Handle, }
+
+    /// nvmlGpmMetric_t.
+    struct GpmMetric = 40 {
+        id: u32, result: u32, value: f64,
+        short: *const c_char, long: *const c_char, unit: *const c_char,
+    }
 }

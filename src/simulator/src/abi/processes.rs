@@ -7,16 +7,16 @@ use super::{
     handle::{Device, Handle},
     layout::{Process, Process1},
     library::FIRST_MARK_PID,
+    memory::MIB,
 };
 use crate::{
     holders::{HELD, Kind},
     machine::Code,
+    reading::Reading,
 };
 
 /// What stands for no instance id.
 const NO_ID: u32 = u32::MAX;
-/// NVML_VALUE_NOT_AVAILABLE.
-const NOT_AVAILABLE: u64 = u64::MAX;
 /// Marks of one GPU have ids of their own: 8 for each GPU instance, then one for the whole GPU.
 const PIDS_PER_GPU: u32 = 256;
 const WHOLE_GPU: u32 = 128;
@@ -70,9 +70,9 @@ impl Call {
         Ok(device)
     }
 
-    fn running(&self, device: Handle, kind: Kind) -> Result<Vec<Process>, Code> {
+    pub(super) fn running(&self, device: Handle, kind: Kind) -> Result<Vec<Process>, Code> {
         let device = self.may_list(device)?;
-        let mut found = if kind == Kind::Compute { marked(&device)? } else { Vec::new() };
+        let mut found = if kind == Kind::Compute { self.marked(&device)? } else { Vec::new() };
         let on = device.board.mig_on(&device.state);
         for holder in self.session.shard().holders.of(device.gpu, &device.state) {
             let (gi, ci) = (holder.place.gi, holder.place.ci);
@@ -80,34 +80,40 @@ impl Call {
             // In MIG mode work is in a compute instance; what else has the GPU open is no work.
             if holder.kind == kind && here && ci.is_some() == on {
                 let id = |id: Option<u32>| id.unwrap_or(NO_ID);
-                found.push(Process {
-                    pid: holder.pid,
-                    gap: 0,
-                    memory: holder.memory,
-                    gi: id(gi),
-                    ci: id(ci),
-                });
+                let (pid, memory) = (holder.pid, holder.memory);
+                found.push(Process { pid, gap: 0, memory, gi: id(gi), ci: id(ci) });
             }
         }
         Ok(found)
     }
-}
 
-/// A person's marks.
-fn marked(device: &Device<'_>) -> Result<Vec<Process>, Code> {
-    let first = FIRST_MARK_PID + device.gpu as u32 * PIDS_PER_GPU;
-    let process = |offset, gi, ci| Process { pid: first + offset, gap: 0, memory: NOT_AVAILABLE, gi, ci };
-    let mut found = Vec::new();
-    if device.state.busy & !HELD != 0 && device.mig.is_none() {
-        found.push(process(WHOLE_GPU, NO_ID, NO_ID));
-    }
-    for mig in device.board.mig_devices(&device.state) {
-        let (_, ci) = device.instances(mig)?;
-        if ci.busy & !HELD != 0 && device.mig.is_none_or(|only| only == mig) {
-            found.push(process(mig.gi * 8 + mig.ci, mig.gi, mig.ci));
+    /// A person's marks.
+    fn marked(&self, device: &Device<'_>) -> Result<Vec<Process>, Code> {
+        let sampler = self.sampler(device)?;
+        let first = FIRST_MARK_PID + device.gpu as u32 * PIDS_PER_GPU;
+        let process = |offset, gi, ci, mib: f64| {
+            let memory = (mib.max(0.0) as u64).saturating_mul(MIB);
+            Process { pid: first + offset, gap: 0, memory, gi, ci }
+        };
+        let marked = |busy: u32| busy & !HELD != 0;
+        let mut found = Vec::new();
+        if marked(device.state.busy) && device.mig.is_none() {
+            let used = sampler.memory_used(&device.state) - sampler.held(None);
+            found.push(process(WHOLE_GPU, NO_ID, NO_ID, used));
         }
+        for mig in device.board.mig_devices(&device.state) {
+            let (gi, ci) = device.instances(mig)?;
+            if marked(ci.busy) && device.mig.is_none_or(|only| only == mig) {
+                // What the GPU instance has in use beside its holders, in equal parts.
+                let total = device.board.profile_of(gi)?.memory_mib;
+                let used = sampler.instance(mig.gi, total, Reading::MemoryUsed).unwrap_or_default();
+                let sharers = gi.live_cis().filter(|(_, ci)| marked(ci.busy)).count().max(1);
+                let used = (used - sampler.held(Some(mig.gi))) / sharers as f64;
+                found.push(process(mig.gi * 8 + mig.ci, mig.gi, mig.ci, used));
+            }
+        }
+        Ok(found)
     }
-    Ok(found)
 }
 
 fn old(list: &[Process]) -> Vec<Process1> {

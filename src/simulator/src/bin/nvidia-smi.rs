@@ -11,6 +11,7 @@ use nvidia_ml::{
     model::Model,
     session::STATE_VARIABLE,
     shared::{Locked, Shard},
+    topology,
 };
 use std::{
     env,
@@ -155,6 +156,17 @@ fn reset(shard: &Shard, chosen: &[usize]) -> Answer {
             NO_PERMISSION,
         );
     }
+    for gpu in chosen {
+        let group = topology::reset_group(shard.info(), shard.models(), *gpu);
+        let missing: Vec<&Model> = group
+            .iter()
+            .filter(|one| !chosen.contains(one))
+            .filter_map(|one| shard.models().get(*one))
+            .collect();
+        if let (Some(model), false) = (shard.models().get(*gpu), missing.is_empty()) {
+            return Answer(not_alone(model, &missing), FAILED);
+        }
+    }
     let Ok(clients) = Clients::open(&shard.folder) else {
         return Answer(format!("cannot open the clients of {}\n", shard.folder.display()), FAILED);
     };
@@ -201,6 +213,17 @@ fn reset(shard: &Shard, chosen: &[usize]) -> Answer {
         return Answer(out + &text, exit);
     }
     Answer(out + "All done.\n", 0)
+}
+
+/// Ampere behind NVSwitches that no Fabric Manager looks after.
+fn not_alone(model: &Model, missing: &[&Model]) -> String {
+    let missing: Vec<String> = missing.iter().map(|model| long_address(model)).collect();
+    format!(
+        "GPU {}: Unable to reset GPU: it is connected by NVLink to GPUs that are not being reset, and Fabric Manager \
+         is not running. Reset all of them in one command, also {}, or start Fabric Manager first.\n",
+        long_address(model),
+        missing.join(", ")
+    )
 }
 
 /// What a person has laid in the way of resets, and how long one takes.

@@ -2,15 +2,18 @@
 
 use clap::{Args, Parser, Subcommand};
 use nvidia_ml::{
+    enclosure::{self, Own},
     fault::{self, Latency},
     folder::{self, Parts},
     handling,
     holders::Kind,
+    measuring,
     notation::{self, NAMED},
-    place,
+    place, record,
     shared::Shard,
     show,
     table::Gpus,
+    tree::{self, DeviceNodes},
     trouble::Trouble,
 };
 use std::{
@@ -47,6 +50,9 @@ enum Verb {
         node: Node,
         #[command(flatten)]
         trace: Trace,
+        /// Make the node's files too, and name their folder in NVML_SIMULATOR_ROOT
+        #[arg(long)]
+        tree: bool,
         /// Print a JSON object instead
         #[arg(long)]
         json: bool,
@@ -57,9 +63,29 @@ enum Verb {
         node: Node,
         #[command(flatten)]
         trace: Trace,
+        /// Lay the node's files over /proc, /sys and /dev, for this program alone
+        #[arg(long)]
+        tree: bool,
         /// The program and its arguments
         #[arg(last = true, required = true)]
         program: Vec<OsString>,
+    },
+    /// Write the node's /proc, /sys and /dev files under a folder, where they follow each change
+    Tree {
+        #[command(flatten)]
+        node: Node,
+        /// An empty or new folder; by default the node's own, whose path is printed
+        #[arg(value_name = "ROOT")]
+        root: Option<PathBuf>,
+    },
+    /// Read the node of this machine's driver, by reads alone, into a node file
+    Record {
+        /// The file; by default standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// The driver's library
+        #[arg(long, value_name = "FILE", default_value = "libnvidia-ml.so.1")]
+        library: OsString,
     },
     /// The node's GPUs, modes and instances
     Show {
@@ -69,15 +95,40 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Replace a GPU's mode and instances, whatever is in use there
+    /// Replace a GPU's mode and instances, whatever is in use there; or, with a VALUE, set what a sensor shows
     Set {
         #[command(flatten)]
         node: Node,
-        /// Index, UUID or PCI address
-        gpu: String,
-        /// off, on, or instances: '1g@0* 1g@1 2g@2 3g@4' (* = in use), '3g@4[1c,2c]'
-        #[arg(value_name = "NOTATION")]
-        geometry: String,
+        /// Index, UUID or PCI address; with a VALUE also GPU/GI
+        #[arg(value_name = "GPU[/GI]")]
+        place: String,
+        /// off, on, or instances: '1g@0* 1g@1 2g@2 3g@4' (* = in use), '3g@4[1c,2c]'; with a VALUE a reading,
+        /// which `readings` lists
+        #[arg(value_name = "NOTATION|READING")]
+        what: String,
+        /// What the sensor shows from now on; auto gives it back to the simulation. More may follow, as
+        /// READING VALUE
+        #[arg(value_name = "VALUE", allow_hyphen_values = true)]
+        values: Vec<String>,
+    },
+    /// Put a load on a GPU, or on a GPU instance: 0 is idle, 1 is full
+    Load {
+        #[command(flatten)]
+        node: Node,
+        /// GPU or GPU/GI: the GPU by index, UUID or PCI address, the instance by id
+        #[arg(value_name = "GPU[/GI]")]
+        place: String,
+        /// 0 to 1
+        #[arg(allow_hyphen_values = true)]
+        load: String,
+    },
+    /// What the sensors of a GPU or a GPU instance show
+    Readings {
+        #[command(flatten)]
+        node: Node,
+        /// GPU or GPU/GI: the GPU by index, UUID or PCI address, the instance by id
+        #[arg(value_name = "GPU[/GI]")]
+        place: String,
     },
     /// Reset a GPU, whoever uses it
     Reset {
@@ -214,25 +265,68 @@ fn main() -> ExitCode {
 fn carry_out(command: Verb) -> Result<(), Trouble> {
     match command {
         Verb::List => print(&list()?),
-        Verb::Env { node, trace, json } => {
-            let environment = environment(&node.open()?, &trace)?;
+        Verb::Env { node, trace, tree, json } => {
+            let shard = node.open()?;
+            let mut environment = environment(&shard, &trace)?;
+            if tree {
+                environment.push((enclosure::ROOT_VARIABLE, tree::ensure(&shard)?.into_os_string()));
+            }
             print(&if json { as_json(&environment)? } else { as_exports(&environment)? })
         }
-        Verb::Run { node, trace, program } => {
-            let environment = environment(&node.open()?, &trace)?;
+        Verb::Run { node, trace, tree, program } => {
+            let shard = node.open()?;
+            let environment = environment(&shard, &trace)?;
             let Some((name, arguments)) = program.split_first() else {
                 return Err(Trouble::input("no program to run"));
             };
-            let error = Command::new(name).args(arguments).envs(environment).exec();
+            let mut command = Command::new(name);
+            command.args(arguments).envs(environment);
+            if tree {
+                return enclosed(&mut command, &shard);
+            }
+            let error = command.exec();
             Err(Trouble::Failed(format!("cannot run {}: {error}", name.to_string_lossy())))
+        }
+        Verb::Tree { node, root } => {
+            let shard = node.open()?;
+            let (root, told) = match root {
+                Some(root) => (root, String::new()),
+                None => (tree::own(&shard.folder), format!("{}\n", tree::own(&shard.folder).display())),
+            };
+            if tree::add(&shard, &root)? == DeviceNodes::Plain {
+                let root = root.display();
+                let text = "are plain files: only root makes others";
+                // A closed standard error leaves no one to tell.
+                let _ = writeln!(io::stderr(), "nvml-simulator: devices below {root} {text}");
+            }
+            print(&told)
+        }
+        Verb::Record { output, library } => {
+            let text = record::record(&library)?;
+            match output {
+                None => print(&text),
+                Some(file) => std::fs::write(&file, text).map_err(|e| Trouble::io("write", &file, &e)),
+            }
         }
         Verb::Show { node, json } => {
             let shard = node.open()?;
             print(&if json { format!("{:#}\n", show::json(&shard)) } else { show::text(&shard) })
         }
-        Verb::Set { node, gpu, geometry } => {
+        Verb::Set { node, place, what, values } => {
             let shard = node.open()?;
-            handling::set(&shard, handling::find(&shard, &gpu)?, &geometry)
+            if values.is_empty() {
+                return handling::set(&shard, handling::find(&shard, &place)?, &what);
+            }
+            let words: Vec<String> = std::iter::once(what).chain(values).collect();
+            measuring::set(&shard, place::find(&shard, &place)?, &words)
+        }
+        Verb::Load { node, place, load } => {
+            let shard = node.open()?;
+            measuring::load(&shard, place::find(&shard, &place)?, &load)
+        }
+        Verb::Readings { node, place } => {
+            let shard = node.open()?;
+            print(&measuring::table(&shard, place::find(&shard, &place)?)?)
         }
         Verb::Reset { node, gpu } => {
             let shard = node.open()?;
@@ -281,6 +375,20 @@ impl Node {
         let description = notation::parse(&self.node)?;
         folder::open(&description, self.state.as_deref(), self.shared, &Parts::find()?)
     }
+}
+
+/// Runs a program to which the node's files lie at their real paths, and ends as it does.
+fn enclosed(command: &mut Command, shard: &Shard) -> Result<(), Trouble> {
+    let tree = tree::ensure(shard)?;
+    let left = Own::enter()?.cover(&tree)?;
+    let left = env::join_paths(left).unwrap_or_default();
+    command.env(enclosure::ROOT_VARIABLE, &tree).env(enclosure::UNMOUNTED_VARIABLE, left);
+    let report = |trouble| {
+        // A closed standard error leaves no one to tell.
+        let _ = writeln!(io::stderr(), "nvml-simulator: {trouble}");
+    };
+    let code = enclosure::end_as(enclosure::run(command, shard, &tree, report)?);
+    std::process::exit(code.into())
 }
 
 fn print(text: &str) -> Result<(), Trouble> {

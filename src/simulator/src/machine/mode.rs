@@ -55,6 +55,9 @@ impl Board<'_> {
                 if instances || others || self.busy(state) {
                     return Ok(Code::IN_USE);
                 }
+                if !self.resets_alone() {
+                    return Ok(Code::RESET_REQUIRED);
+                }
                 // Nobody else is there: the driver resets the GPU itself.
                 self.reset_now(state);
                 Ok(Code::SUCCESS)

@@ -1,6 +1,9 @@
 //! A node as a YAML file; unknown keys and wrong values are errors with their place.
 
-use super::{Address, Description, Draft, Versions};
+use super::{
+    Address, Description, Draft, Seat, Versions, Wiring,
+    wiring::{self, Bridge},
+};
 use crate::{
     machine::Unknowns,
     model::MAX_GPUS,
@@ -20,6 +23,11 @@ struct Node {
     variant: Option<Spanned<String>>,
     #[serde(default)]
     nvswitch: bool,
+    fabric: Option<Spanned<String>>,
+    cluster: Option<Spanned<String>>,
+    clique: Option<u32>,
+    #[serde(default)]
+    nvlink: Vec<Bridge>,
     privileges: Option<Spanned<String>>,
     #[serde(rename = "driver-lock")]
     driver_lock: Option<Spanned<String>>,
@@ -39,12 +47,17 @@ struct Gpu {
     variant: Option<Spanned<String>>,
     uuid: Option<Spanned<String>>,
     numa: Option<u32>,
+    serial: Option<String>,
+    cpus: Option<Spanned<String>>,
+    pcie: Option<Spanned<String>>,
+    links: Option<u32>,
     display: Option<bool>,
     mig: Option<Geometry>,
+    pending: Option<Spanned<Geometry>>,
 }
 
 /// An instance notation; YAML reads a bare `on` or `off` as a truth value.
-struct Geometry(String);
+pub(super) struct Geometry(pub(super) String);
 
 impl<'de> Deserialize<'de> for Geometry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Geometry, D::Error> {
@@ -73,10 +86,10 @@ impl<'de> Deserialize<'de> for Geometry {
 }
 
 /// A place in the file, for messages.
-struct At<'a>(&'a str);
+pub(super) struct At<'a>(&'a str);
 
 impl At<'_> {
-    fn refuse(&self, at: Location, why: impl fmt::Display) -> Trouble {
+    pub(super) fn refuse(&self, at: Location, why: impl fmt::Display) -> Trouble {
         Trouble::Input(format!("{}:{}:{}: {why}", self.0, at.line(), at.column()))
     }
 
@@ -144,6 +157,35 @@ pub(super) fn parse(
     for gpu in node.gpus {
         gpu.drafts(&at, node_variant, &mut drafts)?;
     }
+    let stopped = match &node.fabric {
+        None => false,
+        Some(word) => match word.value.as_str() {
+            _ if !node.nvswitch => {
+                return Err(
+                    at.refuse(word.referenced, "fabric is Fabric Manager's, which needs nvswitch: true")
+                );
+            }
+            "running" => false,
+            "stopped" => true,
+            other => {
+                return Err(
+                    at.refuse(word.referenced, format!("fabric `{other}`; legal are running and stopped"))
+                );
+            }
+        },
+    };
+    let bridges = node.nvlink.iter().map(|bridge| bridge.read(&at, drafts.len()));
+    let wiring = Wiring {
+        stopped,
+        cluster: node
+            .cluster
+            .as_ref()
+            .map(|text| wiring::cluster(&at, text))
+            .transpose()?
+            .unwrap_or_default(),
+        clique: node.clique.unwrap_or(0),
+        nvlinks: bridges.collect::<Result<_, _>>()?,
+    };
     let versions = Versions {
         driver: node.driver.map(|text| at.version(&text)).transpose()?,
         nvml: node.nvml.map(|text| at.version(&text)).transpose()?,
@@ -152,6 +194,7 @@ pub(super) fn parse(
         privileges_real,
         driver_lock_node,
         unknowns,
+        wiring,
     };
     let mut description = Draft::finish(drafts, versions, origin, folder_name)?;
     description.notation = notation.to_owned();
@@ -168,12 +211,13 @@ impl Gpu {
         }
         let count = self.count.as_ref().map_or(1, |count| count.value);
         if let Some(given) = &self.count {
-            let single = self.pci.is_some() || self.uuid.is_some() || self.minor.is_some();
+            let named = self.uuid.is_some() || self.serial.is_some();
+            let single = self.pci.is_some() || named || self.minor.is_some();
             if count == 0 || count > MAX_GPUS {
                 return Err(at.refuse(given.referenced, format!("count {count}; legal are 1 to {MAX_GPUS}")));
             }
             if single && count > 1 {
-                let why = "count does not go with pci, minor or uuid, which name one GPU";
+                let why = "count does not go with pci, minor, uuid or serial, which name one GPU";
                 return Err(at.refuse(given.referenced, why));
             }
         }
@@ -204,6 +248,13 @@ impl Gpu {
             numa: self.numa,
             display: self.display,
             mig: self.mig.map(|geometry| geometry.0),
+            seat: Seat {
+                serial: self.serial,
+                cpus: self.cpus.as_ref().map(|text| wiring::cpus(at, text)).transpose()?.unwrap_or_default(),
+                pcie: self.pcie.as_ref().map(|text| wiring::pcie(at, text)).transpose()?.unwrap_or_default(),
+                links: self.links,
+                pending: self.pending.as_ref().map(|word| wiring::pending(at, word)).transpose()?,
+            },
         };
         drafts.extend(std::iter::repeat_n(draft, count));
         Ok(())

@@ -46,3 +46,48 @@ fn boards_lack_what_their_kind_lacks() {
     assert!(has(&ampere, Reading::RemapPending) && !has(&ampere, Reading::RetiredSingle));
     assert!(has(&hopper, Reading::SmActive) && !has(&ampere, Reading::SmActive));
 }
+
+#[test]
+fn a_power_limit_holds_power_and_is_given_as_the_reason() {
+    let model = a100('A');
+    let at = |load, limit| {
+        sampler(&model, |values| {
+            values.put_load(0, load, 1.0);
+            values.put_setting(Setting::PowerLimit, limit);
+        })
+    };
+    let shown = |sampler: &Sampler<'_>, reading| sampler.gpu(reading).unwrap() as u32;
+    assert_eq!(shown(&at(0.9, 200_000), Reading::Power), 200_000);
+    assert_eq!(shown(&at(0.9, 200_000), Reading::ClockReasons), REASON_POWER_CAP);
+    assert_eq!(shown(&at(0.9, 0), Reading::ClockReasons), 0);
+    assert_eq!(shown(&at(0.0, 0), Reading::ClockReasons), REASON_IDLE);
+    let held = |load| rates(&model, &at(load, 200_000).values)[Sum::ViolationPower as usize];
+    assert_eq!((held(0.9), held(0.1)), (1e9, 0.0));
+}
+
+#[test]
+fn clocks_obey_what_programs_set() {
+    let model = h100();
+    let at = |setting| {
+        sampler(&model, |values| {
+            values.put_load(0, 1.0, 1.0);
+            values.put_setting(setting, 1200);
+        })
+    };
+    assert_eq!(at(Setting::LockedGraphicsMost).gpu(Reading::SmClock), Some(1200.0));
+    assert_eq!(at(Setting::ApplicationGraphics).gpu(Reading::SmClock), Some(1200.0));
+    assert_eq!(at(Setting::LockedGraphicsLeast).gpu(Reading::SmClock), Some(1980.0));
+}
+
+#[test]
+fn instances_use_no_links() {
+    let mut model = h100();
+    model.links = 18;
+    let rate = |place| {
+        let mut values = Values::fresh();
+        values.put_load(place, 1.0, 1.0);
+        rates(&model, &values)[Sum::NvlinkTx as usize]
+    };
+    assert!(rate(0) > 0.0);
+    assert_eq!(rate(1 + 2), 0.0);
+}
