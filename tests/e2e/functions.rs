@@ -268,3 +268,10 @@ fn a_cell_that_differs_is_named() {
     other.remove(&("nvmlB".to_owned(), 0));
     assert_eq!(differences(&other, &table).len(), 3);
 }
+
+#[test]
+fn null_and_wrong_handles_are_answered_not_followed() {
+    let calls = Lab::new("1xh100-sxm-80gb").python("nulls.py", &[]).expect(0).out;
+    let calls: u32 = calls.trim().parse().unwrap();
+    assert!(calls > 3000, "{calls} calls");
+}

@@ -365,7 +365,7 @@ impl Description {
     /// [`Trouble::Input`] for a key, product or geometry that the table does not allow.
     pub fn make(&self) -> Result<(Info, Vec<(Model, GpuState)>), Trouble> {
         let table = Gpus::load()?;
-        let mut unknowns = [0; 16];
+        let mut unknowns = [0; 32];
         for (name, value) in &self.unknowns {
             let known = Unknowns::NAMES.iter().find(|(_, known, _)| known == name);
             if let Some(to) = known.and_then(|(at, _, _)| unknowns.get_mut(*at)) {

@@ -47,7 +47,8 @@ pub fn load(values: &Values) -> f64 {
 pub fn rates(model: &Model, values: &Values) -> [f64; SUMS] {
     let mut rates = [0.0; SUMS];
     let set = |reading| values.set(0, reading);
-    let nvlink = load(values) * NVLINK_PART * f64::from(model.links) * model.nvlink_speed() as f64;
+    // A GPU in MIG mode reaches no other (MIG User Guide): only what runs on a whole one uses the links.
+    let nvlink = values.load(0) * NVLINK_PART * f64::from(model.links) * model.nvlink_speed() as f64;
     let kib = nvlink * 1e6 / 1024.0;
     let pcie = load(values) * PCIE_RATE;
     for (sum, rate) in [

@@ -21,7 +21,7 @@ const ALL_REASONS: u64 = 0x1ff;
 
 entry! {
     fn nvmlDeviceGetClockInfo(device: Handle, kind: u32, mhz: Out<u32>) |call| {
-        mhz.put(call.measured(device)?.1.clock(kind)?)
+        mhz.put(call.sensors(device)?.clock(kind)?)
     }
 
     fn nvmlDeviceGetMaxClockInfo(device: Handle, kind: u32, mhz: Out<u32>) |call| {

@@ -39,7 +39,7 @@ impl Value {
 
 /// The field's value.
 pub(super) fn value(device: &Device<'_>, sampler: &Sampler<'_>, id: u32, scope: u32) -> Result<Value, Code> {
-    if device.mig.is_some() {
+    if device.mig.is_some() && device.board.unknowns.mig_handle_fields == 0 {
         return Err(Code::NOT_SUPPORTED);
     }
     let int = |reading| Ok(Value::Int(sampler.need(reading)? as u32));
@@ -67,7 +67,9 @@ pub(super) fn value(device: &Device<'_>, sampler: &Sampler<'_>, id: u32, scope: 
         198 => Ok(Value::Long((sampler.sum(Sum::PcieRx) * 1024.0) as u64)),
         173..=183 => Ok(Value::Int(0)),
         230 => int(Reading::RecoveryAction),
-        269..=271 => Ok(Value::Long(0)),
+        // Three more reasons, which had other ids before 580.82.
+        251..=253 if !device.board.driver.has_new_field_ids() => Ok(Value::Long(0)),
+        269..=271 if device.board.driver.has_new_field_ids() => Ok(Value::Long(0)),
         _ => mig(device, id),
     }
 }

@@ -5,7 +5,7 @@ use super::{
     handle::{Device, Handle},
     layout::{Bar1, Memory, Memory2, version},
 };
-use crate::{machine::Code, reading::Reading};
+use crate::{machine::Code, model::Model, reading::Reading};
 
 pub(super) const MIB: u64 = 1 << 20;
 
@@ -28,9 +28,34 @@ entry! {
     }
 
     fn nvmlDeviceGetBAR1MemoryInfo(device: Handle, memory: Out<Bar1>) |call| {
-        call.device(device)?;
-        // The table of GPUs does not know the sizes of BAR1.
-        memory.put(Bar1 { total: 0, free: 0, used: 0 })
+        let device = call.device(device)?;
+        let whole = device.board.model.bar1_mib();
+        let mib = match device.mig {
+            None => whole,
+            Some(mig) => {
+                // A GPU instance has its part of it, less 1 MiB (seen: 32767 MiB for 3g on an A100 of 40 GB).
+                let gi = device.instances(mig)?.0;
+                let slices = device.board.model.memory_slices().max(1);
+                (whole * u64::from(gi.size) / u64::from(slices)).saturating_sub(1)
+            }
+        };
+        let total = mib * MIB;
+        memory.put(Bar1 { total, free: total, used: 0 })
+    }
+}
+
+impl Model {
+    /// The window through which the CPU sees the memory: as large as that, rounded up to a power of two (seen on
+    /// boards from A30 to H200), but for Turing, where it is 256 MiB.
+    fn bar1_mib(&self) -> u64 {
+        const TURING: u32 = 6;
+        if self.architecture <= TURING { 256 } else { self.memory_mib.next_power_of_two() }
+    }
+
+    /// Memory slices of the whole board.
+    fn memory_slices(&self) -> u32 {
+        let places = self.profiles().iter().flat_map(|profile| profile.places());
+        places.map(|place| place.start + place.size).max().unwrap_or(0)
     }
 }
 

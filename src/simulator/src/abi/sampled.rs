@@ -26,9 +26,18 @@ impl Call {
         Ok((device, sampler))
     }
 
-    /// One sensor of a whole board.
+    /// [`Call::measured`], for what a MIG device may have of its GPU: nobody has seen whether it does.
+    pub(super) fn sensors(&self, handle: Handle) -> Result<Sampler<'_>, Code> {
+        let device = self.device(handle)?;
+        if device.mig.is_some() && device.board.unknowns.mig_handle_sensors == 0 {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        self.sampler(&device)
+    }
+
+    /// One of these sensors.
     pub(super) fn sensor(&self, handle: Handle, reading: Reading) -> Result<f64, Code> {
-        self.measured(handle)?.1.need(reading)
+        self.sensors(handle)?.need(reading)
     }
 
     /// [`Call::measured`], for what nobody can tell of a GPU in MIG mode (nvml.h, and seen on hardware).

@@ -27,7 +27,9 @@ mod calls;
 mod events;
 mod handles;
 mod library;
+mod random;
 mod rights;
+mod samples;
 mod trace;
 mod walk;
 

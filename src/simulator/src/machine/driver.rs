@@ -76,6 +76,11 @@ impl Driver {
         self.branch >= 510
     }
 
+    /// Field ids from 251 on were numbered anew by 580.82.
+    pub fn has_new_field_ids(self) -> bool {
+        (self.branch, self.minor) >= (580, 82)
+    }
+
     /// `MIG-<uuid>` rather than `MIG-GPU-<uuid>/<gi>/<ci>`: from 470.42 on.
     pub fn new_mig_uuids(self) -> bool {
         (self.branch, self.minor) >= (470, 42)

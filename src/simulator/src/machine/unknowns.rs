@@ -39,5 +39,7 @@ unknowns! {
     11 hopper_disable_with_readers: "SetMigMode(off) on Hopper and later while others have the GPU open but compute nothing: 0 success, 1 IN_USE.";
     12 lost_facts: "Name, UUID, index of a lost GPU: 0 answered, 1 GPU_IS_LOST.";
     13 profile_name_prefix: "Name in a versioned profile info: 0 the profile's (1g.5gb), 1 with 'MIG ' before it.";
-    15 nvlink_under_mig: "NVLinks of a GPU with MIG on: 0 inactive, 1 as without MIG.";
+    14 mig_handle_sensors: "Power, temperature, clocks and performance state of a MIG device: 0 NOT_SUPPORTED, 1 its GPU's.";
+    15 mig_handle_fields: "Field values of a MIG device: 0 each NOT_SUPPORTED, 1 its GPU's.";
+    16 nvlink_under_mig: "NVLinks of a GPU with MIG on: 0 inactive, 1 as without MIG.";
 }

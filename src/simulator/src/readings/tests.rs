@@ -91,3 +91,40 @@ fn a_reset_begins_sums_anew_and_keeps_what_a_person_set() {
     let (values, _) = readings.read(0).unwrap();
     assert_eq!((values.load(0), values.set(0, Reading::Temperature)), (0.0, Some(71.0)));
 }
+
+#[test]
+fn a_writer_killed_in_mid_write_holds_no_reader_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let (readings, model) = (Readings::open(folder.path()).unwrap(), a100('A'));
+    readings.change(0, &model, |values| values.put_load(0, 0.5, 1.0)).unwrap();
+    readings.0.get().writing.store(1, Ordering::SeqCst);
+    assert_eq!(readings.read(0).unwrap().0.load(0), 0.5);
+    assert_eq!(readings.0.get().writing.load(Ordering::SeqCst), 0, "the next reader need not wait");
+}
+
+#[test]
+fn what_programs_set_is_lost_with_the_driver_but_for_the_mode_of_ecc() {
+    let folder = tempfile::tempdir().unwrap();
+    let (readings, model) = (Readings::open(folder.path()).unwrap(), a100('A'));
+    readings
+        .change(0, &model, |values| {
+            values.put_setting(Setting::PowerLimit, 200_000);
+            values.put_setting(Setting::EccOffPending, 1);
+        })
+        .unwrap();
+    let of = |setting| readings.read(0).unwrap().0.setting(setting);
+    assert_eq!((of(Setting::PowerLimit), of(Setting::EccOff)), (200_000, 0));
+    let mut reset = fresh();
+    reset.resets += 1;
+    readings.follow(0, &model, &fresh(), &reset).unwrap();
+    assert_eq!((of(Setting::PowerLimit), of(Setting::EccOff), of(Setting::EccOffPending)), (0, 1, 1));
+}
+
+#[test]
+fn a_load_on_the_whole_gpu_ends_when_mig_is_switched_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (readings, model) = (Readings::open(folder.path()).unwrap(), a100('A'));
+    readings.change(0, &model, |values| values.put_load(0, 0.5, 1.0)).unwrap();
+    readings.follow(0, &model, &fresh(), &mig_on()).unwrap();
+    assert_eq!(readings.read(0).unwrap().0.load(0), 0.0);
+}

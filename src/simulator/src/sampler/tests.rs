@@ -78,3 +78,16 @@ fn clocks_obey_what_programs_set() {
     assert_eq!(at(Setting::ApplicationGraphics).gpu(Reading::SmClock), Some(1200.0));
     assert_eq!(at(Setting::LockedGraphicsLeast).gpu(Reading::SmClock), Some(1980.0));
 }
+
+#[test]
+fn instances_use_no_links() {
+    let mut model = h100();
+    model.links = 18;
+    let rate = |place| {
+        let mut values = Values::fresh();
+        values.put_load(place, 1.0, 1.0);
+        rates(&model, &values)[Sum::NvlinkTx as usize]
+    };
+    assert!(rate(0) > 0.0);
+    assert_eq!(rate(1 + 2), 0.0);
+}

@@ -79,3 +79,21 @@ fn everyone_may_everything_where_rights_are_ignored() {
     switch_on(device);
     created(device, 19, 0, 1);
 }
+
+#[test]
+fn only_root_sets_limits_and_clocks_where_rights_are_real() {
+    use crate::abi::{accounting::*, clocks::*, ecc::*, gpm::*, power::*};
+
+    let _node = Node::with(&real(), &[h100()]);
+    let device = gpu(0);
+    let Some(_user) = Unprivileged::now() else { return };
+    assert_eq!(nvmlDeviceSetPowerManagementLimit(device, 300_000), 4);
+    assert_eq!(nvmlDeviceSetApplicationsClocks(device, 2619, 1980), 4);
+    assert_eq!(nvmlDeviceResetApplicationsClocks(device), 4);
+    assert_eq!(nvmlDeviceSetGpuLockedClocks(device, 900, 1000), 4);
+    assert_eq!(nvmlDeviceSetEccMode(device, 0), 4);
+    assert_eq!(nvmlDeviceClearEccErrorCounts(device, 0), 4);
+    assert_eq!(nvmlDeviceSetAccountingMode(device, 1), 4);
+    assert_eq!(nvmlGpmSetStreamingEnabled(device, 1), 4);
+    assert_eq!(number(|out| nvmlDeviceGetPowerUsage(device, out)).err(), None, "all may read");
+}
