@@ -33,6 +33,7 @@ fn nvswitch_joins_all_gpus_by_all_links() {
         said["p2p"],
         json!([[[0; 5]; 3]; 4].map(|gpu| gpu.map(|ways| ways.to_vec()).to_vec()).to_vec())
     );
+    assert_eq!(said["switched"], json!([12, 12, 12, 12]));
     // Ampere knows of no fabric.
     assert_eq!(said["fabric"], json!(vec![json!({"error": NOT_SUPPORTED}); 4]));
     assert_eq!(said["fabric1"], json!(vec![json!({"error": NOT_SUPPORTED}); 4]));
@@ -50,6 +51,7 @@ fn direct_links_and_places_read_as_described() {
         }
     }
     assert_eq!(said["links"][2][0]["active"], 0);
+    assert_eq!(said["switched"], json!([0, 0, 0]));
     assert_eq!(said["links"][2][0]["to"], json!({"error": NOT_SUPPORTED}));
     assert_eq!(said["levels"], json!([[0, 10, 50], [10, 0, 50], [50, 50, 0]]));
     assert_eq!(said["nearest"][0], json!({"10": [1], "20": [], "30": [], "40": [], "50": [2]}));

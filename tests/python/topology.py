@@ -20,6 +20,8 @@ def link(gpu, number, addresses):
     kind = asked(n.nvmlDeviceGetNvLinkRemoteDeviceType, gpu, number)
     pci = asked(n.nvmlDeviceGetNvLinkRemotePciInfo, gpu, number)
     where = pci if isinstance(pci, dict) else addresses.get(pci.busId, pci.busId)
+    field = n.nvmlDeviceGetFieldValues(gpu, [(n.NVML_FI_DEV_NVLINK_GET_STATE, number)])[0]
+    assert field.nvmlReturn or field.value.uiVal == state, "two ways to ask, two answers"
     p2p = n.nvmlDeviceGetNvLinkCapability(gpu, number, n.NVML_NVLINK_CAP_P2P_SUPPORTED)
     return {"active": state, "kind": kind, "to": where, "p2p": p2p}
 
@@ -57,6 +59,9 @@ print(
                     for level in (10, 20, 30, 40, 50)
                 }
                 for gpu in gpus
+            ],
+            "switched": [
+                n.nvmlDeviceGetFieldValues(gpu, [n.NVML_FI_DEV_NVSWITCH_CONNECTED_LINK_COUNT])[0].value.uiVal for gpu in gpus
             ],
             "p2p": [
                 [[n.nvmlDeviceGetP2PStatus(a, b, way) for way in range(5)] for b in gpus if b is not a] for a in gpus

@@ -112,8 +112,13 @@ impl Model {
         (0..MAX_LINKS as u32).filter_map(|link| self.link_end(link))
     }
 
+    /// How many of its links lead to NVSwitches.
+    pub fn switched_links(&self) -> u32 {
+        self.link_ends().filter(|end| matches!(end, End::Switch(_))).count() as u32
+    }
+
     fn behind_switches(&self) -> bool {
-        self.link_ends().any(|end| matches!(end, End::Switch(_)))
+        self.switched_links() != 0
     }
 
     /// The CPUs that are said to be near; `None` for all of this machine.

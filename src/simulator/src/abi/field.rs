@@ -54,7 +54,7 @@ pub(super) fn value(device: &Device<'_>, sampler: &Sampler<'_>, id: u32, scope: 
         76..=81 => Ok(Value::Long(0)),
         82 => int(Reading::MemoryTemperature),
         83 | 191 => long(Reading::Energy),
-        84..=91 | 132..=141 | 147 | 164..=167 | 201..=204 => link(sampler, id, scope),
+        84..=91 | 132..=141 | 147 | 164..=167 | 201..=204 => link(device, sampler, id, scope),
         94 => int(Reading::PcieReplays),
         95 => Ok(Value::Int(0)),
         142..=145 => rows(device, sampler, id),
@@ -157,7 +157,7 @@ fn link_errors(sampler: &Sampler<'_>, id: u32, scope: u32) -> Result<Value, Code
 }
 
 /// Links: how many, how fast, what they carried.
-fn link(sampler: &Sampler<'_>, id: u32, scope: u32) -> Result<Value, Code> {
+fn link(device: &Device<'_>, sampler: &Sampler<'_>, id: u32, scope: u32) -> Result<Value, Code> {
     let model = sampler.model;
     if id == 91 {
         return Ok(Value::Int(sampler.product.links));
@@ -176,9 +176,9 @@ fn link(sampler: &Sampler<'_>, id: u32, scope: u32) -> Result<Value, Code> {
     let one = |value| require_link(sampler, scope).map(|()| value);
     match id {
         90 => Ok(speed),
-        147 => Ok(Value::Int(model.links)),
+        147 => Ok(Value::Int(model.switched_links())),
         164 => one(speed),
-        165 => one(Value::Int(1)),
+        165 => one(Value::Int(u32::from(device.board.link_active(&device.state, scope)))),
         166 => one(Value::Int(model.nvlink_version())),
         // NVML_NVLINK_POWER_STATE_HIGH_SPEED.
         167 => one(Value::Int(0)),
