@@ -50,6 +50,10 @@ reasons! {
     ProfileUnknown = "profile-unknown" => Invalid,
     /// None of the layout's entries matches a GPU of this node.
     NoGpuMatched = "no-gpu-matched" => Invalid,
+    /// The layout is refused on a node with GPUs that it does not speak of, as it says itself.
+    GpuUnlisted = "gpu-unlisted" => Invalid,
+    /// The layout asks for sharing, which this version cannot set up.
+    SharingUnavailable = "sharing-unavailable" => Invalid,
     /// This GPU can never hold what the layout asks of it.
     LayoutUnplaceable = "layout-unplaceable" => Invalid,
     /// The layout asks MIG of a GPU that has none.

@@ -5,6 +5,9 @@
 //! Not here: whether it fits, and what must go for it (see [`crate::plan`]).
 
 mod resolve;
+mod select;
+mod unknown;
+mod wanted;
 
 #[cfg(test)]
 mod tests;
@@ -73,4 +76,7 @@ pub struct WantedProfile {
     /// Compute instances that go into further GPU instances of this profile, packed as the planner finds best:
     /// slice counts, largest first.
     pub loose: Vec<u32>,
+    /// GPU instances whose start is written: the memory slice that each begins at, and its compute instances as
+    /// in `instances`.
+    pub placed: Vec<(u32, Vec<u32>)>,
 }

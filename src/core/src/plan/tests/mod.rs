@@ -39,6 +39,7 @@ fn wish(gpu: &Gpu, text: &str) -> GpuTarget {
                 profile: profile.name,
                 instances: vec![],
                 loose: vec![],
+                placed: vec![],
             });
             wanted.len() - 1
         });

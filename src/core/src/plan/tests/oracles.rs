@@ -36,6 +36,7 @@ fn multisets(gpu: &Gpu, states: &[Vec<Placed>]) -> Vec<GpuTarget> {
                     profile: profile.name,
                     instances: vec![vec![profile.slices]; count],
                     loose: vec![],
+                    placed: vec![],
                 }
             })
             .collect(),
