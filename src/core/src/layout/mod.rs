@@ -19,6 +19,8 @@ mod yaml;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_native;
 
 pub use filter::DeviceFilter;
 pub use glob::Glob;

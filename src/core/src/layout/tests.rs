@@ -16,7 +16,7 @@ fn rule(body: &str) -> Rule {
 }
 
 /// Every fault as `line:column code`.
-fn faults(text: &str) -> Vec<String> {
+pub(super) fn faults(text: &str) -> Vec<String> {
     let Err(faults) = parse(text, "t") else { return Vec::new() };
     faults
         .iter()

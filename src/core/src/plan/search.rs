@@ -158,7 +158,7 @@ fn matches_already(present: &[Present], wanted: &[WantedProfile]) -> bool {
                     && p.placed.placement.start == *start
                     && split_of(p) == *split
             };
-            if !present.iter().any(|present| there(present)) {
+            if !present.iter().any(there) {
                 return false;
             }
         }

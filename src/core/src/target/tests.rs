@@ -1,3 +1,5 @@
+mod native;
+
 use super::*;
 use crate::{
     diagnostic::Severity,

@@ -1,0 +1,122 @@
+//! migd's own form on nodes: rules, names, symbols, starts and splits.
+
+use super::*;
+use crate::{
+    fixtures::holding,
+    plan::{Policy, audit, make},
+    table::Table,
+};
+
+/// Resolves a layout with these rules in flow style.
+fn rules(rules: &str, node: &Node) -> Result<Target, Vec<Diagnostic>> {
+    let text = format!("layouts:\n  one:\n    gpus: [{rules}]\n");
+    let file = parse(&text, "t").unwrap_or_else(|faults| panic!("{text}{faults:#?}"));
+    resolve(file.find("one").unwrap(), node)
+}
+
+#[test]
+fn the_first_rule_that_matches_wins_and_all_keys_must_hold() {
+    let node = nodes("a100-40gb", 4);
+    let target = rules(
+        "{match: {index: [0, 1], model: 'A100*'}, mig: off}, {match: {index: 0}, instances: 7g}, \
+         {match: all, instances: balanced}",
+        &node,
+    )
+    .unwrap();
+    assert_eq!(summary(&target), "0:off, 1:off, 2:on 1x9 1x14 2x19, 3:on 1x9 1x14 2x19");
+    let halves = "{match: {index: first-half}, mig: off}, {match: all, instances: largest}";
+    assert_eq!(summary(&rules(halves, &node).unwrap()), "0:off, 1:off, 2:on 1x0, 3:on 1x0");
+    let mixed = crate::fixtures::node(vec![gpu("a100-40gb", 0), gpu("a30-24gb", 1)]);
+    let target = rules("{match: {profile: 3g}, instances: 2x 3g}", &mixed).unwrap();
+    assert_eq!((summary(&target).as_str(), target.untouched), ("0:on 2x9", vec![1]));
+}
+
+#[test]
+fn unlisted_is_kept_disabled_or_refused() {
+    let node = nodes("a100-40gb", 4);
+    let with = |word: &str| {
+        let text =
+            format!("layouts: {{one: {{gpus: [{{match: {{index: 3}}, instances: 7g}}], unlisted: {word}}}}}");
+        resolve(parse(&text, "t").unwrap().find("one").unwrap(), &node)
+    };
+    assert_eq!(with("keep").unwrap().untouched, [0, 1, 2]);
+    assert_eq!(
+        summary(&with("disable").unwrap()),
+        "3:on 1x0, 0:off, 1:off, 2:off"
+            .split_once(", ")
+            .map(|(last, rest)| format!("{rest}, {last}"))
+            .unwrap()
+    );
+    assert_eq!(reasons(&with("error").unwrap_err()), [Reason::GpuUnlisted]);
+}
+
+#[test]
+fn symbols_can_be_placed_on_every_gpu_of_the_table() {
+    let table = Table::shipped().unwrap();
+    let mut tried = 0;
+    for model in table.gpus().iter().filter(|model| !model.profiles.is_empty()) {
+        for symbol in ["balanced", "largest", "smallest", "max 2g"] {
+            let node = nodes(&model.key, 2);
+            let rule = format!("{{match: all, instances: {symbol}}}");
+            match rules(&rule, &node) {
+                Ok(target) => {
+                    let plan = make(&node, &target, &Policy::default());
+                    let plan = plan.unwrap_or_else(|faults| panic!("{} {symbol}: {faults:#?}", model.key));
+                    assert!(!plan.gpus[0].after.is_empty() && audit(&plan, &node).is_empty());
+                    tried += 1;
+                }
+                Err(faults) => {
+                    assert_eq!(reasons(&faults), [Reason::ProfileUnknown], "{} {symbol}", model.key)
+                }
+            }
+        }
+    }
+    assert!(tried > 80, "{tried}");
+}
+
+#[test]
+fn written_starts_and_splits_are_kept_to() {
+    let after = |state: &str, instances: &str| -> String {
+        let node = crate::fixtures::node(vec![holding(gpu("a100-40gb", 0), state)]);
+        let target = rules(&format!("{{match: all, instances: {instances}}}"), &node).unwrap();
+        let plan = make(&node, &target, &Policy::default()).unwrap_or_else(|faults| panic!("{faults:#?}"));
+        assert!(audit(&plan, &node).is_empty());
+        let one = |spec: &crate::plan::InstanceSpec| {
+            let split: Vec<String> = spec.compute.iter().map(|c| c.slices.to_string()).collect();
+            format!("{}@{}:{}", spec.profile.slices, spec.placement.start, split.join("+"))
+        };
+        let gpu = &plan.gpus[0];
+        let list: Vec<String> = gpu.after.iter().map(one).collect();
+        format!("{} -{} +{}", list.join(" "), gpu.destroy.len(), gpu.create.len())
+    };
+    assert_eq!(after("", "[3g@4]"), "3@4:3 -0 +1");
+    assert_eq!(after("3g@0", "[3g@4]"), "3@4:3 -1 +1");
+    assert_eq!(after("3g@4", "[3g@4]"), "3@4:3 -0 +0");
+    assert_eq!(after("3g@0", "[3g@4, 3g]"), "3@0:3 3@4:3 -0 +1");
+    assert_eq!(after("", "{3g@4: [2c, 1c], 1g: max}"), "1@0:1 1@1:1 1@2:1 1@3:1 3@4:2+1 -0 +5");
+    assert_eq!(after("3g@4:2c+1c", "{3g: [1c, 2c]}"), "3@4:2+1 -0 +0");
+    // Begun at 4 it leaves 4g creatable.
+    assert_eq!(after("", "{3g: none}"), "3@4: -0 +1");
+    let node = nodes("a100-40gb", 1);
+    for (instances, near) in
+        [("3g@2", Some("3g@0")), ("2g.10gb@3", Some("2g.10gb@2")), ("[2g@0, 1g@1]", None)]
+    {
+        let faults = rules(&format!("{{match: all, instances: {instances}}}"), &node).unwrap_err();
+        assert_eq!(reasons(&faults), [Reason::LayoutUnplaceable], "{instances}");
+        assert_eq!(faults[0].near.first().map(String::as_str), near, "{instances}");
+    }
+}
+
+#[test]
+fn a_profile_that_no_gpu_has_is_never_silently_empty() {
+    let node = nodes("a30-24gb", 2);
+    for rule in ["{match: all, instances: 3g}", "{match: {profile: 3g.20gb}, instances: 3g.20gb}"] {
+        let faults = rules(rule, &node).unwrap_err();
+        assert_eq!(reasons(&faults), [Reason::ProfileUnknown], "{rule}");
+        assert!(!faults[0].near.is_empty(), "{faults:?}");
+    }
+    let pool = "{match: all, instances: none, pool: {profiles: [3g]}}";
+    assert_eq!(reasons(&rules(pool, &node).unwrap_err()), [Reason::ProfileUnknown]);
+    let shared = rules("{match: all, instances: largest, sharing: {mps: {}}}", &node).unwrap();
+    assert!(shared.notes.iter().any(|note| note.reason == Reason::SharingUnavailable));
+}
