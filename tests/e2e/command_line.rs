@@ -71,6 +71,16 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 }
 
 #[test]
+fn an_apply_whose_readers_went_away_goes_on_to_its_end() {
+    let lab = Lab::new("2xa100-40gb");
+    let mut child =
+        lab.migctl().args(["apply", "all-1g"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop((child.stdout.take(), child.stderr.take()));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(lab.run(&["plan", "all-1g"]).code(), 0);
+}
+
+#[test]
 fn status_json_has_its_promised_shape() {
     let lab = Lab::new("1xa100-40gb");
     lab.simulate("set", &["0", "3g@4 1g@0*"]).expect(0);

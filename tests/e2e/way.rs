@@ -121,6 +121,24 @@ fn works_on_the_gpus_that_the_layout_names_and_on_no_other() {
 }
 
 #[test]
+fn one_gpu_of_a_layout_is_changed_and_no_other() {
+    let lab = Lab::new("3xa100-40gb");
+    let plan = lab.run(&["plan", "all-balanced", "--gpu", "1", "--json"]).expect(2).json();
+    assert_eq!((plan["gpus"].as_array().unwrap().len(), &plan["gpus"][0]["index"]), (1, &Value::from(1)));
+    lab.run(&["apply", "all-balanced", "--gpu", "1"]).expect(0);
+    let modes = lab.status()["gpus"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|g| g["mig"]["current"] == "enabled")
+        .collect::<Vec<_>>();
+    assert_eq!(modes, [false, true, false]);
+    lab.run(&["plan", "all-balanced", "--gpu", "0000:0f:00.0"]).expect(0);
+    let failure = lab.run(&["apply", "all-balanced", "--gpu", "7", "--json"]).expect(3).json();
+    assert_eq!(failure["reason"], "gpu-unknown");
+}
+
+#[test]
 fn a_mode_change_blocked_by_another_client_is_taken_back() {
     let lab = Lab::new("2xa100-40gb");
     let mut holder = std::process::Command::new(migd_tests::program("migctl"));

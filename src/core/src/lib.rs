@@ -8,9 +8,11 @@
 //! same bytes. The driver's answers arrive as one [`node::Node`]; what is decided leaves as one plan.
 #![forbid(unsafe_code)]
 
+pub mod choose;
 pub mod diagnostic;
 pub mod document;
 pub mod draw;
+pub mod explain;
 #[cfg(test)]
 mod fixtures;
 pub mod geometry;

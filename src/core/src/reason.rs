@@ -44,6 +44,10 @@ reasons! {
     FilterMalformed = "filter-malformed" => Invalid,
     /// A GPU index that this node does not have.
     IndexOutOfRange = "index-out-of-range" => Invalid,
+    /// This node has no GPU of that index, UUID or address.
+    GpuUnknown = "gpu-unknown" => Invalid,
+    /// The GPU holds no such instance.
+    InstanceUnknown = "instance-unknown" => Invalid,
     /// A profile name that cannot be read.
     ProfileMalformed = "profile-malformed" => Invalid,
     /// A GPU that the layout names does not have that profile.

@@ -2,6 +2,7 @@
 //! Prints medians and their ratio; asserts nothing. `make bench` runs it in a release build.
 #![allow(
     missing_docs,
+    clippy::print_stdout,
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,

@@ -47,6 +47,15 @@ pub(crate) enum Command {
     Plan(Layout),
     /// Make this node what a layout says
     Apply(Layout),
+    /// Say where a profile can be created on a GPU now; if nowhere, what is in the way and what would help
+    Explain {
+        /// Index, UUID or PCI address
+        #[arg(value_name = "GPU")]
+        gpu: String,
+        /// By name or by slices: 3g.20gb, 3g, 1g+me
+        #[arg(value_name = "PROFILE")]
+        profile: String,
+    },
     /// List the layouts
     Layouts(File),
     /// Make, show and change simulated nodes (nvml-simulator); `migctl simulate --help` says how
@@ -64,6 +73,9 @@ pub(crate) struct Layout {
     /// The layout's name
     #[arg(value_name = "LAYOUT")]
     pub(crate) name: String,
+    /// Only this GPU of the layout: index, UUID or PCI address; all others stay as they are
+    #[arg(long, value_name = "GPU")]
+    pub(crate) gpu: Option<String>,
     /// Where it stands.
     #[command(flatten)]
     pub(crate) file: File,

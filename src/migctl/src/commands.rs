@@ -34,6 +34,7 @@ pub(crate) fn run(args: Args) -> Exit {
         Command::Status => status(&args.common),
         Command::Plan(layout) => plan(&args.common, &layout),
         Command::Apply(layout) => apply(&args.common, &layout),
+        Command::Explain { gpu, profile } => explain(&args.common, &gpu, &profile),
         Command::Layouts(file) => layouts(&args.common, &file),
     };
     result.unwrap_or_else(|stop| {
@@ -53,10 +54,22 @@ fn status(common: &Common) -> Result<Exit, Stop> {
     Ok(Exit::of_all(node.unavailable.iter().map(|gpu| gpu.reason.exit())))
 }
 
+fn explain(common: &Common, gpu: &str, profile: &str) -> Result<Exit, Stop> {
+    let service = service(common)?;
+    let (gpu, explained) = wait(service.explain(gpu, profile))??;
+    if common.json {
+        output::document(&explained);
+    } else {
+        output::print(&migd_core::explain::text(&explained, &gpu));
+    }
+    Ok(Exit::Done)
+}
+
 fn plan(common: &Common, layout: &Layout) -> Result<Exit, Stop> {
     let text = read(&layout.file)?;
     let service = service(common)?;
-    let planned = wait(service.plan(&text, &layout.name))?.map_err(|failure| stop(failure, &text))?;
+    let planned = wait(service.plan(&text, &layout.name, layout.gpu.as_deref()))?
+        .map_err(|failure| stop(failure, &text))?;
     if common.json {
         output::document(&planned.plan);
     } else {
@@ -78,12 +91,12 @@ fn apply(common: &Common, layout: &Layout) -> Result<Exit, Stop> {
     let listen = async {
         while let Some(event) = events.recv().await {
             if let Some(line) = output::progress(&event).filter(|_| !json) {
-                eprintln!("{line}");
+                output::say(&(line + "\n"));
             }
         }
     };
     let work = async {
-        let applied = service.apply(&text, &layout.name, announce, &progress).await;
+        let applied = service.apply(&text, &layout.name, layout.gpu.as_deref(), announce, &progress).await;
         drop(progress);
         applied
     };
@@ -114,19 +127,19 @@ fn layouts(common: &Common, file: &File) -> Result<Exit, Stop> {
 fn show(planned: &Planned, text: &LayoutText) {
     let (notes, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) =
         planned.plan.notes.iter().cloned().partition(|note| note.severity == Severity::Note);
-    eprint!("{}", render(&warnings, &text.text, false));
+    output::say(&render(&warnings, &text.text, false));
     // A file for many models has many entries that are for others: one line says so.
     let (others, notes): (Vec<Diagnostic>, Vec<Diagnostic>) =
         notes.into_iter().partition(|note| note.reason == Reason::NoGpuMatched);
     match others.as_slice() {
         [] => {}
-        [one] => eprintln!("{}", output::note(one)),
-        many => eprintln!(
-            "note: {} of the layout's entries are for GPUs that this node does not have",
+        [one] => output::say(&output::note(one)),
+        many => output::say(&format!(
+            "note: {} of the layout's entries are for GPUs that this node does not have\n",
             many.len()
-        ),
+        )),
     }
-    notes.iter().for_each(|note| eprintln!("{}", output::note(note)));
+    notes.iter().for_each(|note| output::say(&output::note(note)));
     output::print(&draw::plan(&planned.plan, &planned.node));
 }
 

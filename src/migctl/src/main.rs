@@ -35,7 +35,7 @@ fn usage(error: &clap::Error) -> u8 {
         let failure = Failure::of(vec![Diagnostic::error(Reason::UsageInvalid, text)]);
         output::document(&failure);
     } else {
-        eprint!("{error}");
+        output::say(&error.to_string());
     }
     Reason::UsageInvalid.exit().code()
 }

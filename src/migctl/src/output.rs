@@ -1,5 +1,5 @@
-//! Printing: one way to standard output that a closed pipe does not turn into an error, and the sentences for
-//! what happened.
+//! Printing: one way to standard output and one to standard error, which a closed pipe does not turn into an
+//! error (an apply whose reader went away goes on), and the sentences for what happened.
 
 use migd::{Event, GpuOutcome, GpuResult, Outcome};
 use migd_core::{diagnostic::Diagnostic, document::Failure, plan::Action, render::render};
@@ -12,11 +12,16 @@ pub(crate) fn print(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
+/// Prints to standard error. One that is closed leaves no one to tell, and must not end what is under way.
+pub(crate) fn say(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
 /// Prints one JSON document.
 pub(crate) fn document(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {
         Ok(text) => print(&(text + "\n")),
-        Err(error) => eprintln!("error[internal]: the answer cannot be written as JSON: {error}"),
+        Err(error) => say(&format!("error[internal]: the answer cannot be written as JSON: {error}\n")),
     }
 }
 
@@ -27,14 +32,14 @@ pub(crate) fn failure(failure: &Failure, source: &str, json: bool) {
         document(failure);
     } else {
         let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        eprint!("{}", render(&failure.details, source, colour));
+        say(&render(&failure.details, source, colour));
     }
 }
 
-/// A note in one line.
+/// A note, as a line.
 pub(crate) fn note(note: &Diagnostic) -> String {
     let place = note.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
-    format!("note: {place}{}", note.message)
+    format!("note: {place}{}\n", note.message)
 }
 
 /// One line on standard error for what takes time or goes wrong; `None` for what is over in an instant.

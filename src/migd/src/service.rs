@@ -2,10 +2,12 @@
 
 use crate::layouts::LayoutText;
 use migd_core::{
+    choose,
     diagnostic::Diagnostic,
     document::Failure,
+    explain::{self, Explained},
     layout::LayoutFile,
-    node::Node,
+    node::{Gpu, Node},
     plan::{self, Plan, Policy},
     reason::Reason,
     target,
@@ -53,20 +55,40 @@ impl Service {
         Ok(node)
     }
 
-    /// What applying a layout would do.
+    /// Whether and where an instance of a profile can be created on a GPU now; if nowhere, why, and what would
+    /// help. Both are named as [`choose`] reads them. With the answer comes the GPU as it was read.
+    ///
+    /// # Errors
+    /// As [`Service::status`], and for a GPU or a profile that is not there.
+    pub async fn explain(&self, gpu: &str, profile: &str) -> Result<(Gpu, Explained), Failure> {
+        let node = self.status().await?;
+        let answer = || {
+            let gpu = choose::gpu(&node, gpu)?;
+            let profile = choose::profile(gpu, profile)?;
+            Ok((gpu.clone(), explain::explain(gpu, &node.driver, profile)?))
+        };
+        answer().map_err(|fault| Failure::of(vec![fault]))
+    }
+
+    /// What applying a layout would do, to the whole node or `only` to the GPU that [`choose::gpu`] finds.
     ///
     /// # Errors
     /// All that is wrong with the file or stands in the way, at once; nothing was written.
-    pub async fn plan(&self, text: &LayoutText, layout: &str) -> Result<Planned, Failure> {
+    pub async fn plan(
+        &self,
+        text: &LayoutText,
+        layout: &str,
+        only: Option<&str>,
+    ) -> Result<Planned, Failure> {
         let file = text.parse()?;
         named(&file, layout)?;
         let mut workers = self.open().await?;
-        let planned = plan_on(&mut workers, &file, layout).await;
+        let planned = plan_on(&mut workers, &file, layout, only).await;
         workers.close().await;
         planned
     }
 
-    /// Makes the node what a layout says. `announce` is told the plan before the first write.
+    /// Makes the node, or `only` that GPU, what a layout says. `announce` is told the plan before the first write.
     ///
     /// # Errors
     /// As [`Service::plan`]; nothing was written then. What happens after the first write is in the outcome.
@@ -74,13 +96,14 @@ impl Service {
         &self,
         text: &LayoutText,
         layout: &str,
+        only: Option<&str>,
         announce: impl FnOnce(&Planned),
         progress: &Progress,
     ) -> Result<Applied, Failure> {
         let file = text.parse()?;
         named(&file, layout)?;
         let mut workers = self.open().await?;
-        let applied = match plan_on(&mut workers, &file, layout).await {
+        let applied = match plan_on(&mut workers, &file, layout, only).await {
             Ok(planned) => {
                 announce(&planned);
                 let outcome = migd_engine::apply(&planned.plan, &mut workers, progress).await;
@@ -102,10 +125,19 @@ fn named(file: &LayoutFile, layout: &str) -> Result<(), Failure> {
     file.find(layout).map(|_| ()).map_err(|fault| Failure::of(vec![fault]))
 }
 
-async fn plan_on(workers: &mut Workers, file: &LayoutFile, layout: &str) -> Result<Planned, Failure> {
+async fn plan_on(
+    workers: &mut Workers,
+    file: &LayoutFile,
+    layout: &str,
+    only: Option<&str>,
+) -> Result<Planned, Failure> {
     let layout = file.find(layout).map_err(|fault| Failure::of(vec![fault]))?;
     let node = workers.snapshot().await;
-    let target = target::resolve(layout, &node).map_err(Failure::of)?;
+    let mut target = target::resolve(layout, &node).map_err(Failure::of)?;
+    if let Some(only) = only {
+        let gpu = choose::gpu(&node, only).map_err(|fault| Failure::of(vec![fault]))?;
+        target.narrow(gpu).map_err(|fault| Failure::of(vec![fault]))?;
+    }
     if !target.blocked.is_empty() {
         return Err(Failure::of(target.blocked.into_iter().map(|blocked| blocked.diagnostic).collect()));
     }

@@ -22,6 +22,7 @@ use std::{
     io::ErrorKind,
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -29,6 +30,8 @@ use std::{
 /// How long one process waits for another that makes the node.
 const MAKING_LIMIT: Duration = Duration::from_secs(30);
 const MAKING_POLL: Duration = Duration::from_millis(5);
+/// Counts the links that this process has put in place: part of their temporary names.
+static LINKS: AtomicU32 = AtomicU32::new(0);
 /// Longer names of default folders are cut and told apart by their identity.
 const NAME_LIMIT: usize = 60;
 
@@ -231,7 +234,9 @@ fn link(folder: &Path, sub: &str, name: &str, target: &Path) -> Result<(), Troub
         Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(Trouble::io("make", &dir, &e)),
         _ => {}
     }
-    let temporary = dir.join(format!(".{name}.{}", std::process::id()));
+    // Threads of one process may be at it too.
+    let turn = LINKS.fetch_add(1, Ordering::Relaxed);
+    let temporary = dir.join(format!(".{name}.{}.{turn}", std::process::id()));
     let made = symlink(target, &temporary).and_then(|()| fs::rename(&temporary, &path));
     made.map_err(|e| Trouble::io("link", &path, &e))
 }

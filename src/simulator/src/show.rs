@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// Characters that one memory slice takes in the drawing.
-const SLICE_WIDTH: usize = 4;
+const SLICE_WIDTH: usize = 5;
 
 /// Everything about the node, for people.
 pub fn text(shard: &Shard) -> String {

@@ -75,7 +75,8 @@ fn child() {
     // SAFETY: NVML's own signatures; every out pointer is a live local of the right type and size.
     unsafe {
         assert_eq!((nvmlInit_v2(), nvmlDeviceGetHandleByIndex_v2(0, &mut gpu)), (0, 0));
-        out.write_all(b"\x01").unwrap();
+        out.write_all(b"\x01").and_then(|()| out.flush()).unwrap();
+        std::io::stdin().read_exact(&mut [0]).unwrap();
         loop {
             let profile = [19, 20, 15, 14, 9, 5, 0][dice.roll(7) as usize];
             let mut handle: Handle = null;
@@ -127,7 +128,7 @@ fn child() {
             };
             // What another program did in between shows as one of these, and as nothing else.
             assert!(matches!(result, 0 | 2 | 3 | 6 | 19 | 23), "answered {result}");
-            out.write_all(b"\x02").unwrap();
+            out.write_all(b"\x02").and_then(|()| out.flush()).unwrap();
         }
     }
 }
@@ -158,6 +159,7 @@ fn killed_at_random_leave_a_legal_node_and_no_lock() {
         let mut children: Vec<Child> =
             (0..2 + dice.roll(3)).map(|_| start(&state, dice.roll(u64::MAX - 1) | 1)).collect();
         children.iter_mut().for_each(begun);
+        children.iter_mut().for_each(go);
         for mut child in children {
             std::thread::sleep(Duration::from_micros(dice.roll(1_500)));
             child.kill().unwrap();
@@ -196,6 +198,7 @@ fn start(state: &Path, seed: u64) -> Child {
         .args(["--exact", "child", "--nocapture", "--test-threads=1"])
         .env(CHILD, seed.to_string())
         .env("NVML_SIMULATOR_STATE", state)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .spawn()
@@ -208,6 +211,11 @@ fn begun(child: &mut Child) {
     while byte[0] != 1 {
         child.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
     }
+}
+
+/// Lets it begin: those that run must not slow the start of those that do not yet.
+fn go(child: &mut Child) {
+    child.stdin.as_mut().unwrap().write_all(&[1]).unwrap();
 }
 
 /// The rules of a state, written down once more: places that the profile has, no slice twice, no more compute

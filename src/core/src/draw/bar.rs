@@ -27,7 +27,16 @@ impl Scale {
     /// The least width in which the slices of every GPU are whole characters: 40 where GPUs have 4 or 8
     /// slices, 48 where some have 12.
     pub(super) fn of(node: &Node) -> Scale {
-        let every: Vec<usize> = node.gpus.iter().map(slices).filter(|slices| *slices > 0).collect();
+        Scale::of_all(&node.gpus)
+    }
+
+    /// How wide the picture of one GPU is.
+    pub(super) fn of_one(gpu: &Gpu) -> Scale {
+        Scale::of_all(std::slice::from_ref(gpu))
+    }
+
+    fn of_all(gpus: &[Gpu]) -> Scale {
+        let every: Vec<usize> = gpus.iter().map(slices).filter(|slices| *slices > 0).collect();
         let fits = |width: &usize| every.iter().all(|slices| width.is_multiple_of(*slices));
         Scale((LEAST..=MOST).find(fits).unwrap_or(LEAST))
     }

@@ -35,6 +35,12 @@ pub fn status(node: &Node) -> String {
     entries.into_iter().map(|(_, text)| text).collect()
 }
 
+/// One GPU alone: its head line and its picture.
+pub fn gpu(gpu: &Gpu) -> String {
+    let scale = Scale::of_one(gpu);
+    format!("{}  {}\n", header(gpu), now(gpu, scale))
+}
+
 fn status_gpu(gpu: &Gpu, scale: Scale) -> String {
     let mut text = header(gpu);
     if gpu.mig.is_none() {
@@ -222,7 +228,7 @@ fn counted(count: usize, thing: &str) -> String {
 }
 
 /// Rows with their columns aligned, two spaces between.
-fn table(rows: &[[String; 3]]) -> String {
+pub(crate) fn table(rows: &[[String; 3]]) -> String {
     let mut widths = [0; 3];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {

@@ -5,11 +5,12 @@
 //! engines as its largest profile has them, instances of one profile as the driver counts them. Everything
 //! but the memory slices depends only on how many there are of each profile.
 //!
-//! Here: what is legal, all that is legal, and what can still be created. Not here: which legal state to choose
-//! (see [`crate::plan`]).
+//! Here: what is legal, all that is legal, what can still be created, and why something cannot. Not here: which
+//! legal state to choose (see [`crate::plan`]).
 
 mod clash;
 mod compute;
+mod explain;
 pub(crate) mod walk;
 
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod tests;
 
 pub use clash::Clash;
 pub use compute::{compute_places, compute_sizes, compute_starts};
+pub use explain::{Explanation, Seat, Way};
 
 use crate::{
     diagnostic::Diagnostic,

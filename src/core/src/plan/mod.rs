@@ -26,7 +26,7 @@ mod tests;
 pub use audit::audit;
 pub use fingerprint::gpu_fingerprint;
 pub use make::{Policy, make};
-pub(crate) use refuse::holder;
+pub(crate) use refuse::{holder, pins};
 pub use step::{Action, ComputeSpec, InstanceSpec, Step};
 
 use crate::{

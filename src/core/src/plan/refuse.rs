@@ -89,7 +89,7 @@ fn holds(wish: Option<&WantedProfile>, instance: &GpuInstance) -> bool {
 }
 
 /// Whether an instance must stay.
-pub(super) fn pins(instance: &GpuInstance) -> bool {
+pub(crate) fn pins(instance: &GpuInstance) -> bool {
     instance.in_use.counts() || instance.compute.iter().any(|compute| compute.in_use.counts())
 }
 

@@ -18,7 +18,9 @@ pub(crate) use resolve::{indexes, short_model};
 use crate::{
     diagnostic::{Diagnostic, Place},
     id::GpuUuid,
+    node::Gpu,
     profile::ProfileName,
+    reason::Reason,
 };
 
 /// What a node is to become.
@@ -35,6 +37,28 @@ pub struct Target {
     pub untouched: Vec<u32>,
     /// What the reader should know: rules that match no GPU, GPUs not covered, the layout's own notes.
     pub notes: Vec<Diagnostic>,
+}
+
+impl Target {
+    /// Leaves all GPUs but this one as they are.
+    ///
+    /// # Errors
+    /// `no-gpu-matched` if the layout decides nothing about it.
+    pub fn narrow(&mut self, gpu: &Gpu) -> Result<(), Diagnostic> {
+        self.blocked.clear();
+        let (wanted, others): (Vec<GpuTarget>, Vec<GpuTarget>) =
+            std::mem::take(&mut self.gpus).into_iter().partition(|target| target.uuid == gpu.uuid);
+        self.gpus = wanted;
+        self.untouched.extend(others.iter().map(|target| target.index));
+        self.untouched.sort_unstable();
+        // What the layout says of others is of no concern.
+        self.notes.retain(|note| note.gpu == Some(gpu.index));
+        if self.gpus.is_empty() {
+            let message = format!("'{}' decides nothing about this GPU", self.layout);
+            return Err(Diagnostic::error(Reason::NoGpuMatched, message).on_gpu(gpu.index));
+        }
+        Ok(())
+    }
 }
 
 /// A GPU that a layout names and that cannot be worked on.

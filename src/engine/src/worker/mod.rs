@@ -43,7 +43,8 @@ pub fn serve_if_asked() -> Option<ExitCode> {
     Some(match serve(&role, library.as_deref()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("migd worker {}: {error}", role.display());
+            // A closed standard error leaves no one to tell.
+            let _ = writeln!(io::stderr(), "migd worker {}: {error}", role.display());
             ExitCode::FAILURE
         }
     })

@@ -4,8 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    migd_engine::worker::serve_if_asked().unwrap_or_else(|| {
-        eprintln!("this program only serves as a worker");
-        ExitCode::FAILURE
-    })
+    migd_engine::worker::serve_if_asked().unwrap_or(ExitCode::FAILURE)
 }

@@ -127,7 +127,8 @@ fn main() -> ExitCode {
     match carry_out(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(trouble) => {
-            eprintln!("nvml-simulator: {trouble}");
+            // A closed standard error leaves no one to tell.
+            let _ = writeln!(io::stderr(), "nvml-simulator: {trouble}");
             ExitCode::from(trouble.exit_code())
         }
     }
