@@ -8,6 +8,7 @@
 //! same bytes. The driver's answers arrive as one [`node::Node`]; what is decided leaves as one plan.
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod choose;
 pub mod diagnostic;
 pub mod document;
@@ -17,6 +18,7 @@ pub mod explain;
 mod fixtures;
 pub mod geometry;
 pub mod id;
+pub mod imagined;
 pub mod layout;
 pub mod near;
 pub mod node;

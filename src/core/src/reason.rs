@@ -32,6 +32,8 @@ reasons! {
     UsageInvalid = "usage-invalid" => Invalid,
     /// A file cannot be read.
     FileUnreadable = "file-unreadable" => Invalid,
+    /// A layout file of the search path that others than root could have written.
+    FileUntrusted = "file-untrusted" => Invalid,
     /// The text is not YAML or JSON, or breaks its budget.
     LayoutSyntax = "layout-syntax" => Invalid,
     /// A key, value or combination that the layout language does not have.

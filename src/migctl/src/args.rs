@@ -56,8 +56,10 @@ pub(crate) enum Command {
         #[arg(value_name = "PROFILE")]
         profile: String,
     },
-    /// List the layouts
-    Layouts(File),
+    /// List the layouts, where they stand and which of them this node can have
+    Layouts(Layouts),
+    /// Say everything that is wrong with layout files, without a GPU; with --for also whether they can be placed
+    Check(Check),
     /// Make, show and change simulated nodes (nvml-simulator); `migctl simulate --help` says how
     #[command(disable_help_flag = true)]
     Simulate {
@@ -84,7 +86,30 @@ pub(crate) struct Layout {
 /// A layout file.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct File {
-    /// The layout file, `-` for standard input; without it the layouts that migd ships
+    /// The layout file, `-` for standard input; without it the search path and what migd ships
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     pub(crate) path: Option<PathBuf>,
+}
+
+/// Which layouts to list.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct Layouts {
+    /// Also those that this node cannot have
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Where they stand.
+    #[command(flatten)]
+    pub(crate) file: File,
+}
+
+/// What to check.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct Check {
+    /// Layout files, `-` for standard input; without any, those of the search path
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Also say which layouts can be placed on this node: 8xh100-sxm-80gb, dgx-h100, a node file, or `this` for the
+    /// node at hand
+    #[arg(long = "for", value_name = "NODE")]
+    pub(crate) node: Option<String>,
 }

@@ -6,6 +6,7 @@
 
 mod args;
 mod commands;
+mod layouts;
 mod output;
 mod simulate;
 

@@ -11,6 +11,7 @@
 
 mod filter;
 mod glob;
+mod library;
 mod name;
 mod native;
 mod reader;
@@ -24,6 +25,7 @@ mod tests_native;
 
 pub use filter::DeviceFilter;
 pub use glob::Glob;
+pub use library::Library;
 pub use name::{Name, Slices};
 
 use crate::{

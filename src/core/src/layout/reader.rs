@@ -117,6 +117,12 @@ pub(super) fn unknown_key(name: &str, place: &Place, of: &str, known: &[&str]) -
         .help(format!("its keys are {}", known.join(", ")))
 }
 
+/// Whether a key is there that is rather a misspelt one of `known`, which is told as such and not as missing too.
+pub(super) fn misspelt(fields: &Fields<'_>, known: &[&str]) -> bool {
+    let like = |key: &String| !near::words(key, known.iter().copied()).is_empty();
+    fields.keys().any(|key| !known.contains(&key.as_str()) && like(key))
+}
+
 /// What was probably meant by a malformed profile name.
 pub(super) fn repaired(text: &str) -> Option<String> {
     let lower = text.trim().to_lowercase();

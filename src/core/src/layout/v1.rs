@@ -13,7 +13,7 @@
 
 use super::{
     DeviceFilter, Indexes, Layout, Match, Name, Rule, Unlisted, Wanted, Wins, Wish,
-    reader::{Fields, Reader, fault, repaired, unknown_key},
+    reader::{Fields, Reader, fault, misspelt, repaired, unknown_key},
     yaml::{Tree, Value},
 };
 use crate::{
@@ -114,6 +114,7 @@ impl Reader {
             Some((_, value)) => self.filters(value),
         };
         let devices = match fields.get("devices") {
+            None if misspelt(&fields, &["devices"]) => None,
             None => {
                 self.missing("devices", &entry.place, "write 'devices: all' or a list of indexes");
                 None
@@ -121,6 +122,7 @@ impl Reader {
             Some((_, value)) => self.devices(value),
         };
         let enabled = match fields.get("mig-enabled") {
+            None if misspelt(&fields, &["mig-enabled"]) => None,
             None => {
                 self.missing("mig-enabled", &entry.place, "write 'mig-enabled: true' or 'false'");
                 None
@@ -143,6 +145,7 @@ impl Reader {
                 );
                 None
             }
+            (Some(true), None) if misspelt(&fields, &["mig-devices"]) => None,
             (Some(true), None) => {
                 let help = "list the instances, or write '{}' for MIG on and empty";
                 self.missing("mig-devices", &entry.place, help);

@@ -42,20 +42,27 @@ fn any<T>(list: &[T], test: impl Fn(&T) -> bool) -> bool {
 }
 
 fn holds(matches: &Match, gpu: &Gpu, halves: &Halves) -> bool {
-    any(&matches.filters, |filter| filter.matches(gpu.pci_id))
+    holds_pci(matches, gpu)
         && halves.holds(matches, gpu.index)
         && any(&matches.models, |model| model.matches(&gpu.model))
         && any(&matches.uuids, |(uuid, _)| *uuid == gpu.uuid.0)
-        && any(&matches.pci, |(pci, _)| *pci == gpu.pci)
         && any(&matches.minors, |(minor, _)| gpu.minor == Some(*minor))
         && any(&matches.profiles, |wish| super::wanted::find(gpu, wish.name).is_some())
+}
+
+/// Addresses and ids stand in one list, of which one must hold.
+fn holds_pci(matches: &Match, gpu: &Gpu) -> bool {
+    matches.filters.is_empty() && matches.pci.is_empty()
+        || matches.filters.iter().any(|filter| filter.matches(gpu.pci_id))
+        || matches.pci.iter().any(|(pci, _)| *pci == gpu.pci)
 }
 
 /// What cannot be told of a GPU that does not answer counts as holding: it may be meant.
 fn may_hold(matches: &Match, gpu: &UnavailableGpu, halves: &Halves) -> bool {
     halves.holds(matches, gpu.index)
         && any(&matches.uuids, |(uuid, _)| gpu.uuid.as_ref().is_none_or(|own| own.0 == *uuid))
-        && any(&matches.pci, |(pci, _)| gpu.pci.is_none_or(|own| own == *pci))
+        && (!matches.filters.is_empty()
+            || any(&matches.pci, |(pci, _)| gpu.pci.is_none_or(|own| own == *pci)))
 }
 
 /// The node's GPUs that can do MIG, in two halves by index. Those that do not answer count, so that a lost GPU

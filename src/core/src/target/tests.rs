@@ -1,4 +1,5 @@
 mod native;
+mod shipped;
 
 use super::*;
 use crate::{

@@ -20,7 +20,7 @@ mod sharing;
 
 use super::{
     Layout, Rule, Unlisted, Wins, Wish,
-    reader::{Fields, Reader, fault},
+    reader::{Fields, Reader, fault, misspelt},
     v1,
     yaml::{Tree, Value},
 };
@@ -134,6 +134,7 @@ impl Reader {
             layout.unlisted = self.word("unlisted", value, &words).unwrap_or(Unlisted::Keep);
         }
         match fields.get("gpus") {
+            None if misspelt(&fields, &["gpus"]) => {}
             None => {
                 let message = format!("layout '{name}' has no 'gpus'");
                 self.say(fault(Reason::LayoutInvalid, &key.place, message).help(RULE_HELP));
@@ -219,6 +220,7 @@ impl Reader {
         let fields = self.fields(entries, "this rule");
         self.known(&fields, "a rule", &RULE_KEYS);
         let matches = match fields.get("match") {
+            None if misspelt(&fields, &["match"]) => None,
             None => {
                 let message = "this rule has no 'match'";
                 let help = "write 'match: all', or which GPUs it is for, as in {index: [0, 1]} or {model: \"A100*\"}";
@@ -243,6 +245,8 @@ impl Reader {
                 self.say(fault.help("remove one of the two"));
                 None
             }
+            // A misspelt key has been told.
+            (_, None) if misspelt(&fields, &["instances", "mig"]) => None,
             (_, None) => {
                 let message = "this rule does not say what is to be there";
                 self.say(fault(Reason::LayoutInvalid, &entry.place, message).help(EMPTY_HELP));

@@ -32,6 +32,16 @@ fn the_first_rule_that_matches_wins_and_all_keys_must_hold() {
 }
 
 #[test]
+fn a_pci_list_holds_addresses_and_ids_of_which_one_suffices() {
+    let node = crate::fixtures::node(vec![gpu("a100-40gb", 0), gpu("a30-24gb", 1), gpu("a100-80gb", 2)]);
+    let list = "{match: {pci: ['0000:07:00.0', '0x20B710DE']}, mig: off}";
+    let target = rules(list, &node).unwrap();
+    assert_eq!((summary(&target).as_str(), target.untouched), ("0:off, 1:off", vec![2]));
+    let both = "{match: {pci: '0x20B710DE', index: 0}, mig: off}";
+    assert_eq!(reasons(&rules(both, &node).unwrap_err()), [Reason::NoGpuMatched]);
+}
+
+#[test]
 fn unlisted_is_kept_disabled_or_refused() {
     let node = nodes("a100-40gb", 4);
     let with = |word: &str| {
