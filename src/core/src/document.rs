@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 pub const STATUS: &str = "migd-status/1";
 /// The format word of [`Layouts`].
 pub const LAYOUTS: &str = "migd-layouts/1";
+/// The format word of [`LayoutText`].
+pub const LAYOUT_TEXT: &str = "migd-layout-text/1";
 /// The format word of [`Failure`].
 pub const ERROR: &str = "migd-error/1";
 
@@ -208,6 +210,17 @@ impl Layouts {
         let layouts = library.layouts().map(listed).collect();
         Layouts { format: LAYOUTS.to_owned(), layouts, faults: library.faults() }
     }
+}
+
+/// Layouts as text, as `show`, `generate` and `export layout` with `--json` give them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayoutText {
+    /// [`LAYOUT_TEXT`].
+    pub format: String,
+    /// `native` or `v1`.
+    pub form: String,
+    /// A layout file.
+    pub text: String,
 }
 
 /// An error as every command with `--json` gives it.

@@ -10,6 +10,7 @@
 
 pub mod check;
 pub mod choose;
+pub mod compose;
 pub mod diagnostic;
 pub mod document;
 pub mod draw;

@@ -1,6 +1,6 @@
 //! What can be typed.
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::{ffi::OsString, path::PathBuf};
 
 /// Keeps this node's GPUs cut into MIG instances as a layout says.
@@ -60,6 +60,19 @@ pub(crate) enum Command {
     Layouts(Layouts),
     /// Say everything that is wrong with layout files, without a GPU; with --for also whether they can be placed
     Check(Check),
+    /// Show a layout in migd's form or mig-parted's, with the same meaning
+    Show(Show),
+    /// Write every layout that this node could have, with its GPUs' own names
+    Generate {
+        /// The form
+        #[arg(long = "as", value_name = "FORM", default_value = "native")]
+        form: Form,
+    },
+    /// Write what this node holds for others to read
+    #[command(subcommand)]
+    Export(Export),
+    /// Write the JSON schema of layout files, which lets editors complete them
+    Schema,
     /// Make, show and change simulated nodes (nvml-simulator); `migctl simulate --help` says how
     #[command(disable_help_flag = true)]
     Simulate {
@@ -112,4 +125,44 @@ pub(crate) struct Check {
     /// node at hand
     #[arg(long = "for", value_name = "NODE")]
     pub(crate) node: Option<String>,
+}
+
+/// A form of layout files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// migd's own.
+    Native,
+    /// mig-parted's `version: v1`.
+    V1,
+}
+
+/// A layout to show.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct Show {
+    /// The layout's name
+    #[arg(value_name = "LAYOUT")]
+    pub(crate) name: String,
+    /// The form
+    #[arg(long = "as", value_name = "FORM", default_value = "native")]
+    pub(crate) form: Form,
+    /// With `--as v1`: what it comes to on this node, for what that form cannot say in general
+    #[arg(long = "for", value_name = "NODE")]
+    pub(crate) node: Option<String>,
+    /// Where it stands.
+    #[command(flatten)]
+    pub(crate) file: File,
+}
+
+/// What to export.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum Export {
+    /// The present instances as a layout file that, applied, changes nothing
+    Layout {
+        /// What the layout is to be called
+        #[arg(long, value_name = "NAME", default_value = "exported")]
+        name: String,
+        /// The form
+        #[arg(long = "as", value_name = "FORM", default_value = "native")]
+        form: Form,
+    },
 }

@@ -1,8 +1,8 @@
 //! One function a command: ask the service, print the answer, say the exit code.
 
 use crate::{
-    args::{Args, Command, Common, Layout},
-    layouts, output, simulate,
+    args::{Args, Command, Common, Export, Layout},
+    layouts, output, simulate, written,
 };
 use migd::{Planned, Progress, Service, Site};
 use migd_core::{
@@ -45,6 +45,10 @@ pub(crate) fn run(args: Args) -> Exit {
         Command::Explain { gpu, profile } => explain(&args.common, &gpu, &profile),
         Command::Layouts(ask) => layouts::layouts(&args.common, &ask),
         Command::Check(ask) => layouts::check(&args.common, &ask),
+        Command::Show(ask) => written::show(&args.common, &ask),
+        Command::Generate { form } => written::generate(&args.common, form),
+        Command::Export(Export::Layout { name, form }) => written::export(&args.common, &name, form),
+        Command::Schema => written::schema(),
     };
     result.unwrap_or_else(|stop| {
         output::failure(&stop.failure, &stop.sources, json);

@@ -11,7 +11,7 @@ use migd_core::{
     diagnostic::{Diagnostic, Severity},
     document::{Failure, Layouts as Listed, ListedLayout},
     imagined,
-    layout::Library,
+    layout::{Library, MAX_BYTES},
     node::Node,
     reason::{Exit, Reason},
 };
@@ -21,8 +21,8 @@ use std::{io::Read, path::Path};
 const THIS: &str = "this";
 /// Other folders for the search path, weakest first, joined by colons.
 const PATH_VARIABLE: &str = "MIGD_LAYOUT_PATH";
-/// The most that a layout or node file may hold; the largest real ones are some tens of kilobytes.
-const MOST_BYTES: u64 = 4 << 20;
+/// The most that a layout or node file may hold.
+const MOST_BYTES: u64 = MAX_BYTES as u64;
 
 /// The layouts of a file, or of the search path.
 pub(crate) fn read(file: &File) -> Result<Library, Failure> {
@@ -58,7 +58,7 @@ fn text_of(path: &Path) -> Result<(String, String), Failure> {
     match result {
         Err(error) => Err(unreadable(&error.to_string())),
         Ok(_) if bytes.len() as u64 > MOST_BYTES => {
-            Err(unreadable("larger than 4 MiB, which no such file is"))
+            Err(unreadable("larger than 1 MiB, which no such file is"))
         }
         Ok(_) => match String::from_utf8(bytes) {
             Ok(text) => Ok((text, origin)),
@@ -156,7 +156,7 @@ pub(crate) fn check(common: &Common, ask: &Check) -> Result<Exit, Stop> {
 }
 
 /// The node that `--for` names.
-fn node(common: &Common, notation: &str) -> Result<Node, Stop> {
+pub(crate) fn node(common: &Common, notation: &str) -> Result<Node, Stop> {
     if notation == THIS {
         return Ok(wait(service(common)?.status())??);
     }

@@ -9,6 +9,7 @@ mod commands;
 mod layouts;
 mod output;
 mod simulate;
+mod written;
 
 use clap::Parser;
 use migd_core::{diagnostic::Diagnostic, document::Failure, reason::Reason};

@@ -9,7 +9,11 @@
 //! is refused.
 //! Not here: a text that a caller gives, which is judged by the caller's rights and read by the caller.
 
-use migd_core::{diagnostic::Diagnostic, layout::Library, reason::Reason};
+use migd_core::{
+    diagnostic::Diagnostic,
+    layout::{Library, MAX_BYTES},
+    reason::Reason,
+};
 use std::{
     collections::BTreeMap,
     fs::{self, File, Metadata},
@@ -28,8 +32,7 @@ const SHIPPED_ORIGIN: &str = "<shipped>/";
 const FOLDERS: [&str; 3] = ["/usr/lib/migd/layouts.d", "/run/migd/layouts.d", "/etc/migd/layouts.d"];
 /// Layout files; what else lies there is no concern of migd.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
-/// The most that a layout file may hold; the largest real ones are some tens of kilobytes.
-const MOST_BYTES: u64 = 4 << 20;
+const MOST_BYTES: u64 = MAX_BYTES as u64;
 /// Far more than a folder of layouts has.
 const MOST_FILES: usize = 1_000;
 const OTHERS_MAY_WRITE: u32 = 0o002;
@@ -123,7 +126,7 @@ impl Unusable {
                     .help("`chown root:root` and `chmod 644` (folders 755) it, or name the file with -f")
             }
             Unusable::Unreadable(why) => Diagnostic::error(Reason::FileUnreadable, format!("{path}: {why}"))
-                .help("a layout file is UTF-8 text of at most 4 MiB"),
+                .help("a layout file is UTF-8 text of at most 1 MiB"),
         }
     }
 }
@@ -163,7 +166,7 @@ fn text(path: &Path) -> Result<String, Unusable> {
     let mut bytes = Vec::new();
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST_BYTES {
-        return Err(Unusable::Unreadable("it is larger than 4 MiB".to_owned()));
+        return Err(Unusable::Unreadable("it is larger than 1 MiB".to_owned()));
     }
     String::from_utf8(bytes).map_err(|_| Unusable::Unreadable("it is not UTF-8 text".to_owned()))
 }

@@ -16,10 +16,13 @@ mod name;
 mod native;
 mod reader;
 mod v1;
+pub mod write;
 mod yaml;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_malformed;
 #[cfg(test)]
 mod tests_native;
 
@@ -35,6 +38,11 @@ use crate::{
     reason::Reason,
 };
 use std::fmt;
+
+/// The most bytes that a layout file may have: some twenty times the largest real ones.
+pub const MAX_BYTES: usize = 1 << 20;
+/// How many faults of one file are told: more are the same mistake over and over.
+const MAX_FAULTS: usize = 100;
 
 /// A file of layouts, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -286,6 +294,15 @@ pub fn parse(text: &str, origin: &str) -> Result<LayoutFile, Vec<Diagnostic>> {
         let notes = layouts.into_iter().flat_map(|layout| layout.notes);
         let mut faults: Vec<Diagnostic> = reader.faults.into_iter().chain(notes).collect();
         faults.sort_by_key(|fault| fault.place.as_ref().map(|place| (place.line, place.column)));
+        let beyond = faults.len().saturating_sub(MAX_FAULTS);
+        if beyond > 0 {
+            // An error is among those that are told: it decides the exit code.
+            faults.sort_by_key(|fault| fault.severity);
+            faults.truncate(MAX_FAULTS);
+            let message = format!("{beyond} more faults of this file are not shown");
+            let last = faults.last().and_then(|fault| fault.place.clone());
+            faults.push(Diagnostic::note(Reason::LayoutInvalid, message).at(last));
+        }
         return Err(faults);
     }
     Ok(LayoutFile { origin: origin.to_owned(), layouts })

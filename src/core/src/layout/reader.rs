@@ -1,19 +1,23 @@
 //! What both forms of layout files are read with: faults are collected, so that all are found.
 
 use super::{
-    DeviceFilter,
+    DeviceFilter, Name,
     yaml::{Tree, Value},
 };
 use crate::{
     diagnostic::{Diagnostic, Place},
     near,
-    profile::ProfileName,
+    profile::Attribute,
     reason::Reason,
 };
 use std::collections::BTreeMap;
 
 /// More of one profile than any GPU holds, and few enough for the geometry's counters of eight bits.
 pub(super) const MAX_COUNT: i128 = 200;
+/// Far longer than any message about a right-minded text.
+const MAX_MESSAGE: usize = 300;
+/// Names in one message.
+const MOST_NAMES: usize = 10;
 const FILTER_HELP: &str = "write device and vendor id as 0x20B010DE, optionally with the subsystem's as \
                            0x20B010DE:0x134F10DE";
 
@@ -26,7 +30,13 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn say(&mut self, fault: Diagnostic) {
+    /// Takes note of a fault. What is quoted from the text may be as long as the text, so it is cut.
+    pub(super) fn say(&mut self, mut fault: Diagnostic) {
+        if let Some((at, _)) = fault.message.char_indices().nth(MAX_MESSAGE) {
+            fault.message.truncate(at);
+            fault.message.push('…');
+        }
+        fault.near.retain(|near| near.len() <= MAX_MESSAGE);
         self.faults.push(fault);
     }
 
@@ -36,8 +46,14 @@ impl Reader {
         for (key, value) in entries {
             let Value::Text(name) = &key.value else {
                 let message = format!("a key of {of} is {}; it must be a text", key.value.kind());
+                let near = match &key.value {
+                    Value::Bool(value) => vec![format!("\"{value}\"")],
+                    Value::Integer(value) => vec![format!("\"{value}\"")],
+                    _ => Vec::new(),
+                };
                 self.say(
                     fault(Reason::LayoutInvalid, &key.place, message)
+                        .near(near)
                         .help("put it in quotes if it is meant as a name"),
                 );
                 continue;
@@ -112,9 +128,45 @@ pub(super) fn fault(reason: Reason, place: &Place, message: impl Into<String>) -
 }
 
 pub(super) fn unknown_key(name: &str, place: &Place, of: &str, known: &[&str]) -> Diagnostic {
-    fault(Reason::LayoutInvalid, place, format!("{of} has no key '{name}'"))
-        .near(near::words(name, known.iter().copied()))
-        .help(format!("its keys are {}", known.join(", ")))
+    let near = near::words(name, known.iter().copied());
+    let keys = format!("its keys are {}", known.join(", "));
+    let help = match home(name) {
+        Some(home) if near.is_empty() => format!("{home}; {keys}"),
+        _ => keys,
+    };
+    fault(Reason::LayoutInvalid, place, format!("{of} has no key '{name}'")).near(near).help(help)
+}
+
+/// Where a key belongs that stands in the wrong place.
+fn home(key: &str) -> Option<String> {
+    let path = match key {
+        "description" | "gpus" | "unlisted" => "layouts.NAME",
+        "match" | "mig" | "instances" | "pool" | "sharing" => "layouts.NAME.gpus[]",
+        "index" | "model" | "uuid" | "pci" | "minor" | "profile" => "gpus[].match",
+        "profiles" | "on-release" => "gpus[].pool",
+        "mps" | "time-slicing" => "gpus[].sharing",
+        "replicas" => "gpus[].sharing.time-slicing",
+        // The peer's words in migd's form.
+        "device-filter" => return Some("migd's form writes 'match: {pci: ...}'".to_owned()),
+        "devices" => return Some("migd's form writes 'match: all' or 'match: {index: [...]}'".to_owned()),
+        "mig-enabled" => {
+            return Some("migd's form writes 'mig: off', or 'instances' where it is on".to_owned());
+        }
+        "mig-devices" => return Some("migd's form writes 'instances'".to_owned()),
+        _ => return None,
+    };
+    Some(format!("'{key}' belongs in {path}"))
+}
+
+/// ` beside a, b`: the layouts that stand under `key`, for a message that another should.
+pub(super) fn beside(fields: &Fields<'_>, key: &str) -> String {
+    let Some((_, Tree { value: Value::Map(entries), .. })) = fields.get(key) else { return String::new() };
+    let name = |(key, _): &(Tree, Tree)| match &key.value {
+        Value::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    let names: Vec<String> = entries.iter().filter_map(name).take(MOST_NAMES).collect();
+    if names.is_empty() { String::new() } else { format!(" beside {}", names.join(", ")) }
 }
 
 /// Whether a key is there that is rather a misspelt one of `known`, which is told as such and not as missing too.
@@ -131,7 +183,12 @@ pub(super) fn repaired(text: &str) -> Option<String> {
         lower.strip_suffix(suffix).map(|base| format!("{base}+{}", suffix.trim_start_matches('.')))
     });
     let parts: Vec<&str> = lower.split('.').map(|part| part.trim_start_matches('0')).collect();
-    let base = lower.split(['+', '-']).next().map(str::to_owned);
-    let candidates = [attribute, Some(lower.clone()), Some(parts.join(".")), base];
-    candidates.into_iter().flatten().find(|candidate| candidate.parse::<ProfileName>().is_ok())
+    let base = lower.split(['+', '-']).next().unwrap_or_default().to_owned();
+    // A misspelt attribute, else none.
+    let known = Attribute::ALL.map(Attribute::suffix).into_iter().filter(|suffix| !suffix.is_empty());
+    let suffix = near::words(lower.get(base.len()..).unwrap_or_default(), known).into_iter().next();
+    let misspelt = suffix.map(|suffix| base.clone() + &suffix);
+    let whole = base.split_once("c.").map(|(_, whole)| whole.to_owned());
+    let candidates = [attribute, Some(lower.clone()), misspelt, Some(parts.join(".")), Some(base), whole];
+    candidates.into_iter().flatten().find(|candidate| candidate.parse::<Name>().is_ok())
 }

@@ -13,7 +13,7 @@
 
 use super::{
     DeviceFilter, Indexes, Layout, Match, Name, Rule, Unlisted, Wanted, Wins, Wish,
-    reader::{Fields, Reader, fault, misspelt, repaired, unknown_key},
+    reader::{Fields, Reader, beside, fault, misspelt, repaired, unknown_key},
     yaml::{Tree, Value},
 };
 use crate::{
@@ -26,6 +26,8 @@ use crate::{
 const VERSION: &str = "v1";
 pub(super) const TOP_KEYS: [&str; 2] = ["version", "mig-configs"];
 const ENTRY_KEYS: [&str; 4] = ["device-filter", "devices", "mig-enabled", "mig-devices"];
+const CONFIGS_HELP: &str = "write the layouts under it, each a list of entries such as \
+                            '- {devices: all, mig-enabled: true, mig-devices: {\"1g.5gb\": 7}}'";
 const DEVICES_HELP: &str = "'devices' is 'all' or a list of GPU indexes such as [0, 1]";
 
 impl Reader {
@@ -34,7 +36,10 @@ impl Reader {
         for (name, (key, value)) in fields {
             if !TOP_KEYS.contains(&name.as_str()) {
                 let fault = unknown_key(name, &key.place, "the file", &TOP_KEYS);
-                let help = "if it is a layout, indent it under 'mig-configs'";
+                let help = format!(
+                    "if it is a layout, indent it under 'mig-configs'{}",
+                    beside(fields, "mig-configs")
+                );
                 self.say(if matches!(value.value, Value::List(_)) { fault.help(help) } else { fault });
             }
         }
@@ -46,14 +51,18 @@ impl Reader {
             Some((_, Tree { value: Value::Text(version), .. })) if version == VERSION => {}
             Some((_, other)) => {
                 let message = format!("the version is {}; what is read here is v1", other.value.kind());
-                self.say(fault(Reason::LayoutInvalid, &other.place, message));
+                let fault =
+                    fault(Reason::LayoutInvalid, &other.place, message).near(vec![VERSION.to_owned()]);
+                self.say(fault.help("that is the only version of this form"));
                 return Vec::new();
             }
         }
         match fields.get("mig-configs") {
+            // The peer takes that too; there is nothing to choose from then.
             None => Vec::new(),
             Some((key, Tree { value: Value::Map(entries), .. })) if entries.is_empty() => {
-                self.say(fault(Reason::LayoutInvalid, &key.place, "'mig-configs' has no layouts"));
+                let fault = fault(Reason::LayoutInvalid, &key.place, "'mig-configs' has no layouts");
+                self.say(fault.help(CONFIGS_HELP));
                 Vec::new()
             }
             Some((_, Tree { value: Value::Map(entries), .. })) => {
@@ -65,7 +74,7 @@ impl Reader {
             }
             Some((_, other)) => {
                 let message = format!("'mig-configs' is a map of layouts, not {}", other.value.kind());
-                self.say(fault(Reason::LayoutInvalid, &other.place, message));
+                self.say(fault(Reason::LayoutInvalid, &other.place, message).help(CONFIGS_HELP));
                 Vec::new()
             }
         }
@@ -104,7 +113,8 @@ impl Reader {
     fn entry(&mut self, entry: &Tree, notes: &mut Vec<Diagnostic>) -> Option<Rule> {
         let Value::Map(entries) = &entry.value else {
             let message = format!("an entry of a layout is a map, not {}", entry.value.kind());
-            self.say(fault(Reason::LayoutInvalid, &entry.place, message));
+            let help = "write '- devices: all' and under it 'mig-enabled' and 'mig-devices'";
+            self.say(fault(Reason::LayoutInvalid, &entry.place, message).help(help));
             return None;
         };
         let fields = self.fields(entries, "this entry");
@@ -176,7 +186,7 @@ impl Reader {
             Value::Bool(value) => Some(*value),
             other => {
                 let message = format!("'mig-enabled' is true or false, not {}", other.kind());
-                self.say(fault(Reason::LayoutInvalid, &value.place, message));
+                self.say(fault(Reason::LayoutInvalid, &value.place, message).help("without quotes"));
                 None
             }
         }
@@ -299,8 +309,10 @@ impl Reader {
             Ok(name) => Some(name),
             Err(error) => {
                 let message = format!("{error}");
-                let near = repaired(text).into_iter().collect();
-                self.say(fault(Reason::ProfileMalformed, place, message).near(near));
+                // By slices alone is a name in migd's form only.
+                let near = repaired(text).filter(|near| near.parse::<ProfileName>().is_ok());
+                let fault = fault(Reason::ProfileMalformed, place, message).near(near.into_iter().collect());
+                self.say(fault.help("write a profile as nvidia-smi does: 3g.20gb, 1g.5gb+me or 1c.3g.20gb"));
                 None
             }
         }

@@ -13,7 +13,8 @@ mod wanted;
 mod tests;
 
 pub use resolve::resolve;
-pub(crate) use resolve::{indexes, short_model};
+pub(crate) use resolve::{indexes, models, short_model};
+pub(crate) use wanted::symbolic;
 
 use crate::{
     diagnostic::{Diagnostic, Place},

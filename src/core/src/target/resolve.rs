@@ -249,7 +249,7 @@ pub(crate) fn indexes(all: impl IntoIterator<Item = u32>) -> String {
 }
 
 /// The models of these GPUs, each once.
-pub(super) fn models(gpus: &[&Gpu]) -> String {
+pub(crate) fn models(gpus: &[&Gpu]) -> String {
     let mut models: Vec<&str> = Vec::new();
     for gpu in gpus {
         let model = short_model(&gpu.model);

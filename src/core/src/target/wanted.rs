@@ -86,7 +86,7 @@ fn none_of(profile: &GiProfile) -> WantedProfile {
 }
 
 /// What a symbol means on this GPU; none if it has no profile for it.
-pub(super) fn symbolic(gpu: &Gpu, driver: &Driver, symbol: Symbol) -> Vec<WantedProfile> {
+pub(crate) fn symbolic(gpu: &Gpu, driver: &Driver, symbol: Symbol) -> Vec<WantedProfile> {
     let plain = |p: &&GiProfile| p.name.attribute == Attribute::Plain;
     // The least memory of those of so many slices.
     let of = |slices: u32| {

@@ -272,10 +272,7 @@ impl Reader {
         match text.parse() {
             Ok(name) => Some(name),
             Err(why) => {
-                let lower = text.trim().to_lowercase();
-                let slices = [lower.clone(), lower.split(['+', '-']).next().unwrap_or_default().to_owned()];
-                let plain = slices.into_iter().find(|candidate| candidate.parse::<Name>().is_ok());
-                let near = repaired(text).or(plain);
+                let near = repaired(text).or_else(|| turned(text));
                 let message = format!("'{text}' is not a MIG profile: {why}");
                 let fault = fault(Reason::ProfileMalformed, place, message).near(near.into_iter().collect());
                 self.say(fault.help(NAME_HELP));
@@ -283,4 +280,12 @@ impl Reader {
             }
         }
     }
+}
+
+/// `1g x7`, `1g*7` and the like with the count before the name.
+fn turned(text: &str) -> Option<String> {
+    let (name, count) = text.rsplit_once(['x', '×', '*', ':', ' '])?;
+    let name = name.trim().trim_end_matches(['x', '×', '*', ':']).trim();
+    let right = name.parse::<Name>().is_ok() && count.trim().parse::<u8>().is_ok();
+    right.then(|| format!("{}x {name}", count.trim()))
 }

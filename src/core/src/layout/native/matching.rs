@@ -5,7 +5,7 @@ use super::super::{
     reader::{Reader, fault},
     yaml::{Tree, Value},
 };
-use crate::{diagnostic::Place, near, reason::Reason};
+use crate::{diagnostic::Place, id::PciAddress, near, reason::Reason};
 
 const KEYS: [&str; 6] = ["index", "model", "uuid", "pci", "minor", "profile"];
 const HELP: &str = "write 'all', or a map such as {index: [0, 1]}, {model: \"A100*\"}, {profile: 3g.20gb}; several keys \
@@ -87,7 +87,8 @@ impl Reader {
             Value::Text(text) if text == HALVES[1] => Some(Indexes::SecondHalf),
             Value::Text(text) => {
                 let message = format!("'index' is not {}", value.value.kind());
-                let near = near::words(text, HALVES);
+                let number = text.trim().parse::<u32>().ok().map(|number| number.to_string());
+                let near = number.map_or_else(|| near::words(text, HALVES), |number| vec![number]);
                 self.say(fault(Reason::FilterMalformed, &value.place, message).near(near).help(INDEX_HELP));
                 None
             }
@@ -107,13 +108,15 @@ impl Reader {
                         self.once(&matches.pci, &address, &item.place);
                         matches.pci.push((address, item.place.clone()));
                     }
-                    Err(_) if !text.contains('.') => {
+                    Err(_) if !text.contains('.') && text.matches(':').count() < 2 => {
                         let filter = self.filter(text, &item.place);
                         matches.filters.extend(filter);
                     }
                     Err(error) => {
+                        let whole = [format!("{text}.0"), format!("0000:{text}"), format!("0000:{text}.0")];
+                        let near = whole.into_iter().find(|text| text.parse::<PciAddress>().is_ok());
                         let fault = fault(Reason::FilterMalformed, &item.place, format!("{error}"));
-                        self.say(fault.help(PCI_HELP));
+                        self.say(fault.near(near.into_iter().collect()).help(PCI_HELP));
                     }
                 },
                 other => {

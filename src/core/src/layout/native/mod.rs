@@ -20,7 +20,7 @@ mod sharing;
 
 use super::{
     Layout, Rule, Unlisted, Wins, Wish,
-    reader::{Fields, Reader, fault, misspelt},
+    reader::{Fields, Reader, beside, fault, misspelt},
     v1,
     yaml::{Tree, Value},
 };
@@ -60,13 +60,17 @@ impl Reader {
                 let layout = matches!(&value.value, Value::Map(map) if map.iter().any(|(key, _)|
                     matches!(&key.value, Value::Text(key) if LAYOUT_KEYS.contains(&key.as_str()))));
                 self.say(if layout {
-                    fault.help("if it is a layout, indent it under 'layouts'")
+                    fault.help(format!(
+                        "if it is a layout, indent it under 'layouts'{}",
+                        beside(fields, LAYOUTS)
+                    ))
                 } else {
                     fault
                 });
             }
         }
         match fields.get(LAYOUTS) {
+            None if misspelt(fields, &[LAYOUTS]) => Vec::new(),
             None => {
                 let message = "the file has no 'layouts'";
                 let help = "write 'layouts:' and the layouts under it; 'version: v1' begins a file in mig-parted's form";
@@ -263,7 +267,7 @@ impl Reader {
         }
         if let Some(Wish::On(wanted)) = &wish
             && wanted.is_empty()
-            && pool.is_none()
+            && !fields.contains_key("pool")
         {
             let message = "MIG is on and no instance exists: no program can use such a GPU";
             let place = fields.get("instances").map(|(_, value)| value.place.clone());

@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 const OWN: &str = include_str!("../../../../../profiles/layouts.d/migd.yaml");
 const ALIASES: &str = include_str!("../../../../../profiles/layouts.d/mig-parted.yaml");
 
+/// Whether MIG is on, and how many of each profile.
+type Held = (bool, BTreeMap<String, usize>);
+
 fn models() -> Vec<String> {
     let table = Table::shipped().unwrap();
     table.gpus().iter().filter(|gpu| !gpu.profiles.is_empty()).map(|gpu| gpu.key.clone()).collect()
@@ -16,12 +19,8 @@ fn shipped(text: &str) -> LayoutFile {
     parse(text, "t").unwrap_or_else(|faults| panic!("{faults:#?}"))
 }
 
-/// `1g.5gb: 7` and so on for each GPU, whether MIG is on before it.
-fn means(
-    file: &LayoutFile,
-    layout: &str,
-    node: &Node,
-) -> Result<Vec<(bool, BTreeMap<String, usize>)>, Reason> {
+/// What a layout asks of each GPU.
+fn means(file: &LayoutFile, layout: &str, node: &Node) -> Result<Vec<Held>, Reason> {
     let target = resolve(file.find(layout).unwrap(), node).map_err(|faults| faults[0].reason)?;
     let count = |w: &WantedProfile| (w.profile.to_string(), w.instances.len());
     Ok(target.gpus.iter().map(|gpu| (gpu.mig, gpu.wanted.iter().map(count).collect())).collect())
