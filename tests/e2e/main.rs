@@ -5,9 +5,11 @@
 mod calls;
 mod check;
 mod command_line;
+mod docs;
 mod labels;
 mod python;
 mod reasons;
 mod scenarios;
 mod walls;
 mod way;
+mod written;

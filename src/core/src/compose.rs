@@ -3,7 +3,7 @@
 use crate::{
     diagnostic::{Diagnostic, Place},
     geometry::Geometry,
-    layout::{Count, DeviceFilter, Layout, Match, Name, Rule, Symbol, Unlisted, Wanted, Wins, Wish},
+    layout::{Count, DeviceFilter, Indexes, Layout, Match, Name, Rule, Symbol, Unlisted, Wanted, Wins, Wish},
     node::{Gpu, GpuInstance, Node},
     profile::{Attribute, GiProfile},
     target::{indexes, models, symbolic},
@@ -11,12 +11,12 @@ use crate::{
 use std::collections::BTreeMap;
 
 /// What a node holds now, as a layout that, applied, changes nothing: every instance with its start and its compute
-/// instances. GPUs that do not answer and those without MIG are not spoken of. With `starts` false instances are
-/// counted only, as the peer's form has it.
-pub fn export(node: &Node, name: &str, starts: bool) -> Layout {
+/// instances. GPUs that do not answer and those without MIG are not spoken of. For the `peer`'s form instances are
+/// only counted and GPUs named by index, since it has no other words.
+pub fn export(node: &Node, name: &str, peer: bool) -> Layout {
     let mut groups: Vec<(Wish, Vec<&Gpu>)> = Vec::new();
     for gpu in node.gpus.iter().filter(|gpu| gpu.mig.is_some()) {
-        let wish = if gpu.mig_enabled() { Wish::On(held(gpu, starts)) } else { Wish::Off };
+        let wish = if gpu.mig_enabled() { Wish::On(held(gpu, !peer)) } else { Wish::Off };
         match groups.iter_mut().find(|(other, _)| *other == wish) {
             Some((_, gpus)) => gpus.push(gpu),
             None => groups.push((wish, vec![gpu])),
@@ -25,7 +25,12 @@ pub fn export(node: &Node, name: &str, starts: bool) -> Layout {
     let whole = groups.len() == 1 && node.unavailable.is_empty();
     let rule = |(wish, gpus): (Wish, Vec<&Gpu>)| {
         let uuids = gpus.iter().map(|gpu| (gpu.uuid.0.clone(), nowhere())).collect();
-        let matches = if whole { Match::default() } else { Match { uuids, ..Match::default() } };
+        let listed = gpus.iter().map(|gpu| (gpu.index, nowhere())).collect();
+        let matches = match (whole, peer) {
+            (true, _) => Match::default(),
+            (false, false) => Match { uuids, ..Match::default() },
+            (false, true) => Match { indexes: Some(Indexes::Listed(listed)), ..Match::default() },
+        };
         rule(matches, wish)
     };
     let description = format!("what {} held when this was written", counted(&node.gpus));

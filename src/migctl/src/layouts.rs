@@ -97,8 +97,10 @@ pub(crate) fn layouts(common: &Common, ask: &Layouts) -> Result<Exit, Stop> {
 }
 
 fn list(listed: &Listed, all: bool) -> String {
-    let (shown, hidden): (Vec<&ListedLayout>, Vec<&ListedLayout>) =
+    let (mut shown, hidden): (Vec<&ListedLayout>, Vec<&ListedLayout>) =
         listed.layouts.iter().partition(|layout| all || layout.fits == Some(true));
+    // The site's own first, labels of elsewhere last.
+    shown.sort_by_key(|layout| (is_shipped(&layout.file), layout.description.is_none()));
     let width = shown.iter().map(|layout| layout.name.chars().count()).max().unwrap_or(0);
     let places: Vec<String> = shown.iter().map(|layout| format!("{}:{}", layout.file, layout.line)).collect();
     let wide = places.iter().map(|place| place.chars().count()).max().unwrap_or(0);

@@ -52,7 +52,7 @@ pub(crate) fn generate(common: &Common, form: Form) -> Result<Exit, Stop> {
 pub(crate) fn export(common: &Common, name: &str, form: Form) -> Result<Exit, Stop> {
     let node = wait(service(common)?.status())??;
     missing(&node);
-    let layout = compose::export(&node, name, form == Form::Native);
+    let layout = compose::export(&node, name, form == Form::V1);
     written(common, form, std::slice::from_ref(&layout))
 }
 

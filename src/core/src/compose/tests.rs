@@ -13,7 +13,7 @@ use crate::{
 
 /// What is written of a node, applied to that node.
 fn plan_of_export(node: &Node) -> plan::Plan {
-    let text = native(&[export(node, "now", true)]);
+    let text = native(&[export(node, "now", false)]);
     let library = Library::given(&text, "t");
     let layout = library.find("now").unwrap_or_else(|faults| panic!("{text}\n{faults:#?}"));
     let target = target::resolve(layout, node).unwrap_or_else(|faults| panic!("{text}\n{faults:#?}"));
@@ -43,19 +43,19 @@ fn what_is_exported_changes_nothing_on_a_mixed_node_with_odd_instances() {
         holding(gpu("a100-40gb", 5), "3g@0:2c+1c 2g@4:none 1g@6"),
     ]);
     assert!(plan_of_export(&mixed).is_empty());
-    let text = native(&[export(&mixed, "now", true)]);
+    let text = native(&[export(&mixed, "now", false)]);
     assert!(text.contains("[{3g.20gb@0: [2c, 1c]}, {2g.10gb@4: none}, 1g.5gb@6]"), "{text}");
     assert!(text.contains("instances: [{4g.20gb@0: [1c]}, 3g.20gb@4]"), "{text}");
     assert_eq!(text.matches("- match: {uuid: ").count(), 4, "{text}");
     let alike = node(vec![holding(gpu("a100-40gb", 0), "7g@0"), holding(gpu("a100-40gb", 1), "7g@0")]);
-    assert!(native(&[export(&alike, "now", true)]).contains("- match: all\n        instances: 7g.40gb@0\n"));
+    assert!(native(&[export(&alike, "now", false)]).contains("- match: all\n        instances: 7g.40gb@0\n"));
     assert!(plan_of_export(&alike).is_empty());
 }
 
 #[test]
 fn the_peers_form_of_what_a_node_holds_is_counted() {
     let node = node(vec![holding(gpu("a100-40gb", 0), "1g@0 1g@1 2g@2 3g@4:2c+1c")]);
-    let text = v1(&[export(&node, "now", false)]).unwrap();
+    let text = v1(&[export(&node, "now", true)]).unwrap();
     assert!(text.contains("{\"1g.5gb\": 2, \"2g.10gb\": 1, \"1c.3g.20gb\": 1, \"2c.3g.20gb\": 1}"), "{text}");
 }
 
