@@ -34,6 +34,24 @@ fn all_faults_of_all_files_are_told_at_once_with_their_places() {
 }
 
 #[test]
+fn every_malformed_file_is_told_with_place_reason_and_suggestion_and_ends_with_3() {
+    let folder = migd_tests::root().join("src/core/tests/data/malformed");
+    let expected = std::fs::read_to_string(folder.join("expected.txt")).unwrap();
+    let mut seen = 0;
+    for row in expected.lines().skip(1) {
+        let [name, place, reason, ..] = row.split(' ').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let path = folder.join(format!("{name}.yaml"));
+        let told = check(&[path.to_str().unwrap()]).expect(3);
+        for part in [format!("{name}.yaml:{place}\n"), format!("error[{reason}]: "), "  = help: ".to_owned()]
+        {
+            assert!(told.err.contains(&part), "{part}: {}", told.err);
+        }
+        seen += 1;
+    }
+    assert!(seen >= 50, "{seen}");
+}
+
+#[test]
 fn reads_standard_input() {
     let mut child = Command::new(program("migctl"))
         .args(["check", "-"])

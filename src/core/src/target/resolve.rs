@@ -191,7 +191,9 @@ fn resolve_gpu(
         faults.push(nobody_knows(gpu, rule));
         return None;
     }
-    for wish in rule.pool.iter().flat_map(|pool| &pool.profiles) {
+    let pooled = rule.pool.iter().flat_map(|pool| &pool.profiles);
+    let shared = rule.sharing.iter().filter_map(|sharing| sharing.profile.as_ref());
+    for wish in pooled.chain(shared) {
         if wanted::find(gpu, wish.name).is_none() {
             unknown.add(gpu, wish);
         }

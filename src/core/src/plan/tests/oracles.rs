@@ -179,6 +179,11 @@ fn the_peers_multisets_are_judged_right() {
         );
         let file = layout::parse(&text, "t").unwrap();
         let target = target::resolve(file.find("one").unwrap(), &node).unwrap();
+        // Written in migd's form it is the same.
+        let native = layout::write::native(&file.layouts);
+        let again = layout::parse(&native, "t").unwrap_or_else(|faults| panic!("{native}{faults:#?}"));
+        let own = target::resolve(again.find("one").unwrap(), &node).unwrap();
+        assert_eq!(own.gpus[0].wanted, target.gpus[0].wanted, "{row}");
         match make(&node, &target, &Policy::default()) {
             Ok(plan) => {
                 assert!(expected, "{row}: {}", after(&plan.gpus[0]));

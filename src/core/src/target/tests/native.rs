@@ -84,6 +84,55 @@ fn symbols_can_be_placed_on_every_gpu_of_the_table() {
     assert!(tried > 80, "{tried}");
 }
 
+/// One layout for all: the names are each model's own.
+#[test]
+fn one_layout_has_each_models_own_names() {
+    let text = "layouts: {l: {gpus: [{match: {profile: 3g}, instances: [3g, 2x 2g]}, {match: all, instances: balanced}]}}";
+    let file = parse(text, "t").unwrap();
+    for (key, names) in [
+        ("a100-40gb", "2 x 2g.10gb, 1 x 3g.20gb"),
+        ("a100-80gb", "2 x 2g.20gb, 1 x 3g.40gb"),
+        ("h100-sxm-80gb", "2 x 2g.20gb, 1 x 3g.40gb"),
+        ("h100-nvl-94gb", "2 x 2g.24gb, 1 x 3g.47gb"),
+        ("h100-96gb", "2 x 2g.24gb, 1 x 3g.48gb"),
+        ("h200-141gb", "2 x 2g.35gb, 1 x 3g.71gb"),
+        ("b200-180gb", "2 x 2g.45gb, 1 x 3g.90gb"),
+        ("gb200-186gb", "2 x 2g.47gb, 1 x 3g.93gb"),
+        ("gb300-278gb", "2 x 2g.70gb, 1 x 3g.139gb"),
+        ("a30-24gb", "2 x 1g.6gb, 1 x 2g.12gb"),
+        ("rtx-pro-6000-blackwell-96gb", "2 x 1g.24gb, 1 x 2g.48gb"),
+    ] {
+        let target = resolve(&file.layouts[0], &nodes(key, 1)).unwrap();
+        let mut wanted: Vec<&WantedProfile> = target.gpus[0].wanted.iter().collect();
+        wanted.sort_by_key(|wanted| wanted.profile);
+        let said: Vec<String> =
+            wanted.iter().map(|w| format!("{} x {}", w.instances.len(), w.profile)).collect();
+        assert_eq!(said.join(", "), names, "{key}");
+    }
+    // Where a batch's driver shows other figures, these are its names.
+    let mut odd = nodes("gb200-186gb", 1);
+    for profile in &mut odd.gpus[0].profiles {
+        profile.name.gigabytes += 1;
+    }
+    let target = resolve(&file.layouts[0], &odd).unwrap();
+    assert!(target.gpus[0].wanted.iter().any(|wanted| wanted.profile.to_string() == "3g.94gb"));
+}
+
+/// Empty MIG breaks those who look for instances: it must be said, and is noted.
+#[test]
+fn mig_on_without_instances_is_said_and_noted() {
+    let node = nodes("h100-sxm-80gb", 1);
+    let empty = rules("{match: all, instances: none}", &node).unwrap();
+    assert!(empty.gpus[0].mig && empty.gpus[0].wanted.is_empty());
+    assert!(empty.notes.iter().any(|note| note.message.contains("no program can use such a GPU")));
+    let pooled = rules("{match: all, instances: none, pool: {profiles: [1g]}}", &node).unwrap();
+    assert!(pooled.notes.is_empty(), "what is carved on demand is used");
+    for empty in ["", "instances: ", "instances: {}", "instances: []", "mig: on"] {
+        let text = format!("layouts: {{one: {{gpus: [{{match: all, {empty}}}]}}}}");
+        assert!(parse(&text, "t").is_err(), "{empty}");
+    }
+}
+
 #[test]
 fn written_starts_and_splits_are_kept_to() {
     let after = |state: &str, instances: &str| -> String {
@@ -127,6 +176,8 @@ fn a_profile_that_no_gpu_has_is_never_silently_empty() {
     }
     let pool = "{match: all, instances: none, pool: {profiles: [3g]}}";
     assert_eq!(reasons(&rules(pool, &node).unwrap_err()), [Reason::ProfileUnknown]);
+    let shared = "{match: all, instances: 1g, sharing: {3g: {mps: {}}}}";
+    assert_eq!(reasons(&rules(shared, &node).unwrap_err()), [Reason::ProfileUnknown]);
     let shared = rules("{match: all, instances: largest, sharing: {mps: {}}}", &node).unwrap();
     assert!(shared.notes.iter().any(|note| note.reason == Reason::SharingUnavailable));
 }
