@@ -95,6 +95,12 @@ impl Ended {
 /// Runs a program to its end, within [`LIMIT`].
 #[track_caller]
 pub fn run(command: &mut Command) -> Ended {
+    run_within(command, LIMIT)
+}
+
+/// Runs a program to its end, within a limit of its own.
+#[track_caller]
+pub fn run_within(command: &mut Command, limit: Duration) -> Ended {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -109,9 +115,9 @@ pub fn run(command: &mut Command) -> Ended {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
-        if begin.elapsed() > LIMIT {
+        if begin.elapsed() > limit {
             let _ = child.kill();
-            panic!("{command:?} did not end within {LIMIT:?}");
+            panic!("{command:?} did not end within {limit:?}");
         }
         std::thread::sleep(Duration::from_millis(1));
     };
@@ -187,6 +193,19 @@ impl Lab {
         run(&mut command)
     }
 
+    /// `nvml-simulator WORD NODE …` on this lab's node.
+    pub fn simulator(&self, word: &str, rest: &[&str]) -> Command {
+        let mut command = Command::new(program("nvml-simulator"));
+        command.args([word, "--state"]).arg(self.path("state")).arg(&self.node).args(rest);
+        command
+    }
+
+    /// Runs `nvml-simulator WORD NODE …` to its end.
+    #[track_caller]
+    pub fn simulated(&self, word: &str, rest: &[&str]) -> Ended {
+        run(&mut self.simulator(word, rest))
+    }
+
     /// Runs a Python script of tests/python on the node, traced.
     #[track_caller]
     pub fn python(&self, script: &str, words: &[&str]) -> Ended {
@@ -218,6 +237,29 @@ impl Lab {
             .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
             .collect()
     }
+}
+
+/// Compares with tests/tables/NAME; `MIGD_TABLES=overwrite` writes down what comes out now.
+#[track_caller]
+pub fn table(name: &str, found: &str) {
+    let path = root().join("tests/tables").join(name);
+    if std::env::var_os("MIGD_TABLES").is_some_and(|word| word == "overwrite") {
+        return std::fs::write(&path, found).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap();
+    let rows = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
+    let (written, found) = (rows(&written), rows(found));
+    let lines =
+        |sign: char, of: &std::collections::BTreeSet<String>, less: &std::collections::BTreeSet<String>| {
+            of.difference(less).map(|row| format!("{sign} {row}\n")).collect::<String>()
+        };
+    assert!(
+        written == found,
+        "{}\n{}{}",
+        path.display(),
+        lines('-', &written, &found),
+        lines('+', &found, &written)
+    );
 }
 
 /// What a GPU of a status document holds, as `1g.5gb@0* 3g.20gb@4`.

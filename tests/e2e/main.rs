@@ -6,6 +6,8 @@ mod calls;
 mod check;
 mod command_line;
 mod docs;
+mod events;
+mod faults;
 mod labels;
 mod python;
 mod reasons;

@@ -17,7 +17,8 @@ use crate::{
 };
 use std::{
     ffi::{OsStr, OsString},
-    io,
+    fs::File,
+    io::{self, Read, Seek},
     os::{
         fd::OwnedFd,
         unix::process::{CommandExt, ExitStatusExt},
@@ -39,6 +40,8 @@ const SELF: &str = "/proc/self/exe";
 const LEAVING: Duration = Duration::from_secs(10);
 /// How long to wait for the end of a worker that was killed, or whose socket has ended by itself.
 const DYING: Duration = Duration::from_millis(500);
+/// How much of its last words is told, in bytes.
+const MOST_WORDS: u64 = 2048;
 
 /// A worker process, running or not.
 #[derive(Debug)]
@@ -54,6 +57,9 @@ pub(crate) struct Process {
 struct Running {
     child: Child,
     stream: UnixStream,
+    /// Its standard error. A file rather than ours: a worker that hangs in the driver outlives us, and whoever
+    /// reads our standard error to its end must not wait for it.
+    said: Option<File>,
     /// A request was sent and its answer not read: whoever asked has gone, and the next answer is not ours.
     busy: bool,
 }
@@ -115,12 +121,12 @@ impl Process {
     }
 
     async fn lost(&mut self, error: &io::Error) -> EngineError {
-        let Some(Running { mut child, stream, .. }) = self.running.take() else {
+        let Some(Running { mut child, stream, said, .. }) = self.running.take() else {
             return EngineError::Lost(error.to_string());
         };
         drop(stream);
         match timeout(DYING, child.wait()).await {
-            Ok(Ok(status)) => EngineError::Lost(ending(status)),
+            Ok(Ok(status)) => EngineError::Lost(ending(status) + &last_words(said)),
             _ => {
                 self.give_up(child).await;
                 EngineError::Lost(error.to_string())
@@ -163,9 +169,27 @@ fn spawn(role: &OsStr, site: &Site) -> io::Result<Running> {
     let environment = site.environment.iter().filter(|(key, _)| key != "PATH");
     command.envs(environment.map(|(key, value)| (key, value)));
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
+    // Without room for its words it works all the same.
+    let said = tempfile::tempfile().ok();
+    command.stderr(match said.as_ref().map(File::try_clone) {
+        Some(Ok(file)) => Stdio::from(file),
+        _ => Stdio::null(),
+    });
     // A group of its own: Ctrl-C is for the main process, which lets workers finish what they are at.
     command.process_group(0);
-    Ok(Running { child: Command::from(command).spawn()?, stream: UnixStream::from_std(ours)?, busy: false })
+    let stream = UnixStream::from_std(ours)?;
+    Ok(Running { child: Command::from(command).spawn()?, stream, said, busy: false })
+}
+
+/// What it said at its end, if anything.
+fn last_words(said: Option<File>) -> String {
+    let mut text = Vec::new();
+    let read = said.and_then(|mut said| {
+        said.rewind().ok()?;
+        said.take(MOST_WORDS).read_to_end(&mut text).ok()
+    });
+    let words = String::from_utf8_lossy(&text).split_whitespace().collect::<Vec<_>>().join(" ");
+    if read.is_none() || words.is_empty() { String::new() } else { format!(" ({words})") }
 }
 
 async fn exchange(stream: &mut UnixStream, request: &Request) -> io::Result<Response> {

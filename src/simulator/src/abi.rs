@@ -1,7 +1,7 @@
 //! The C ABI: every function that libnvidia-ml.so.1 exports.
 //!
 //! ```text
-//! program --call--> entry! --> enter: arguments noted -> initialised? -> body -> trace -> nvmlReturn_t
+//! program --call--> entry! --> enter: arguments noted -> faults -> initialised? -> body -> trace -> nvmlReturn_t
 //!                                                        (a panic becomes UNKNOWN)
 //! ```
 //!
@@ -12,6 +12,7 @@ mod arguments;
 mod compute_instance;
 mod device;
 mod discovery;
+mod events;
 mod fields;
 mod gpu_instance;
 mod handle;
@@ -27,7 +28,7 @@ mod trace;
 
 pub use symbols::{MUTATING, SYMBOLS};
 
-use crate::{machine::Code, session, session::Session};
+use crate::{fault, machine::Code, session, session::Session};
 use arguments::Out;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -69,7 +70,9 @@ fn enter(
 /// The way in for the few that do not: init and shutdown.
 fn traced(name: &'static str, note: impl FnOnce(&mut Notes), body: impl FnOnce() -> Result<(), Code>) -> u32 {
     let result = catch_unwind(AssertUnwindSafe(|| {
-        let span = trace::begin(note);
+        let quiet = fault::passing();
+        let (span, gpu) = trace::begin(note, !quiet);
+        let body = || if quiet { body() } else { fault::within(name, gpu, body) };
         let code = match catch_unwind(AssertUnwindSafe(body)) {
             Ok(Ok(())) => Code::SUCCESS,
             Ok(Err(code)) => code,

@@ -195,6 +195,7 @@ pub(crate) fn a100(variant: char) -> Model {
 pub(crate) fn h100() -> Model {
     let mut model = model("NVIDIA H100 80GB HBM3", A100, 'A');
     model.family = 2;
+    model.architecture = 9;
     model.memory_mib = 81920;
     model
 }

@@ -7,15 +7,18 @@
 //! ```
 //!
 //! ```text
-//! FOLDER/state     the mapped node (shared.rs)       FOLDER/lib/libnvidia-ml.so.1  link to our library
+//! FOLDER/state     the mapped node (shared.rs)       FOLDER/lib/libnvidia-ml.so.1  link to our library, or copy (older.rs)
 //! FOLDER/clients   who has a GPU open (client.rs)    FOLDER/bin/nvidia-smi         link to the stand-in
+//! FOLDER/events    what happened (events.rs)
+//! FOLDER/readings  what is measured (readings.rs)
+//! FOLDER/faults    what is to go wrong (fault.rs)
 //! FOLDER/lock      held while the node is made
 //! ```
 //!
 //! Programs load a library by way of this folder, so a folder that another user could have prepared is
 //! refused: it must be a real directory that belongs to the caller and that no one else can write to.
 
-use crate::{client::Clients, notation::Description, shared::Shard, trouble::Trouble};
+use crate::{client::Clients, notation::Description, older, shared::Shard, trouble::Trouble};
 use std::{
     ffi::OsStr,
     fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError},
@@ -110,8 +113,15 @@ pub fn open(
             there.notation.as_str()
         )));
     }
-    link(&folder, "lib", "libnvidia-ml.so.1", &parts.library)?;
-    link(&folder, "lib", "libnvidia-ml.so", &parts.library)?;
+    let missing = older::missing(&description.driver);
+    if missing.is_empty() {
+        link(&folder, "lib", "libnvidia-ml.so.1", &parts.library)?;
+    } else {
+        put(&folder, "lib", "libnvidia-ml.so.1", |path, temporary| {
+            older::serve(&parts.library, path, temporary, &missing)
+        })?;
+    }
+    link(&folder, "lib", "libnvidia-ml.so", Path::new("libnvidia-ml.so.1"))?;
     link(&folder, "bin", "nvidia-smi", &parts.stand_in)?;
     Ok(shard)
 }
@@ -197,7 +207,9 @@ fn make(description: &Description, folder: &Path, shared: bool) -> Result<(), Tr
     let entries = fs::read_dir(folder).map_err(|e| Trouble::io("read", folder, &e))?;
     for entry in entries {
         let name = entry.map_err(|e| Trouble::io("read", folder, &e))?.file_name();
-        let ours = ["lock", "clients", "lib", "bin"].iter().any(|ours| name == OsStr::new(ours))
+        let ours = ["lock", "clients", "events", "readings", "faults", "lib", "bin"]
+            .iter()
+            .any(|ours| name == OsStr::new(ours))
             || name.to_string_lossy().starts_with("state.new.");
         if !ours {
             return Err(Trouble::input(format!(
@@ -213,32 +225,44 @@ fn make(description: &Description, folder: &Path, shared: bool) -> Result<(), Tr
     Clients::open(folder).map_err(|e| Trouble::io("make", &clients, &e))?;
     fs::set_permissions(&clients, mode.clone()).map_err(|e| Trouble::io("set the mode of", &clients, &e))?;
     Shard::create(folder, &info, &gpus)?;
-    let state = folder.join("state");
-    fs::set_permissions(&state, mode).map_err(|e| Trouble::io("set the mode of", &state, &e))
+    ["events", "readings", "faults", "state"].iter().try_for_each(|name| {
+        let path = folder.join(name);
+        fs::set_permissions(&path, mode.clone()).map_err(|e| Trouble::io("set the mode of", &path, &e))
+    })
 }
 
 /// Keeps `folder/sub/name` a link to `target`; put in place at one instant, as programs may be starting.
 fn link(folder: &Path, sub: &str, name: &str, target: &Path) -> Result<(), Trouble> {
+    put(folder, sub, name, |path, temporary| {
+        if fs::read_link(path).is_ok_and(|there| there == target) {
+            return Ok(());
+        }
+        let made = symlink(target, temporary).and_then(|()| fs::rename(temporary, path));
+        made.map_err(|e| Trouble::io("link", path, &e))
+    })
+}
+
+/// Puts something at `folder/sub/name`, by way of a temporary name of its own.
+fn put(
+    folder: &Path,
+    sub: &str,
+    name: &str,
+    make: impl FnOnce(&Path, &Path) -> Result<(), Trouble>,
+) -> Result<(), Trouble> {
     let dir = folder.join(sub);
     let path = dir.join(name);
-    if fs::read_link(&path).is_ok_and(|there| there == target) {
+    let found = fs::metadata(folder);
+    if found.as_ref().is_ok_and(|found| found.uid() != effective_uid()) && path.exists() {
+        // Someone else's shared node: what programs load there is its owner's choice.
         return Ok(());
     }
-    let owner = fs::metadata(folder).map(|found| found.uid());
-    if owner.is_ok_and(|owner| owner != effective_uid()) && path.exists() {
-        // Someone else's shared node: its links are its owner's choice.
-        return Ok(());
-    }
-    let mode = fs::metadata(folder).map_or(0o700, |found| found.mode() & 0o777);
-    match DirBuilder::new().mode(mode).create(&dir) {
+    match DirBuilder::new().mode(found.map_or(0o700, |found| found.mode() & 0o777)).create(&dir) {
         Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(Trouble::io("make", &dir, &e)),
         _ => {}
     }
     // Threads of one process may be at it too.
     let turn = LINKS.fetch_add(1, Ordering::Relaxed);
-    let temporary = dir.join(format!(".{name}.{}.{turn}", std::process::id()));
-    let made = symlink(target, &temporary).and_then(|()| fs::rename(&temporary, &path));
-    made.map_err(|e| Trouble::io("link", &path, &e))
+    make(&path, &dir.join(format!(".{name}.{}.{turn}", std::process::id())))
 }
 
 /// The user on whose rights this process acts.

@@ -4,13 +4,16 @@
 //! asks first. Who forgets what is `machine`'s.
 
 use crate::{
+    events::{Event, NO_INSTANCE},
     geometry,
     machine::Board,
     model::Model,
     notation::Address,
+    place::Target,
     shared::Shard,
     state::GpuState,
     trouble::{Trouble, join},
+    watch,
 };
 
 /// The index of a GPU given by index, UUID or PCI address.
@@ -52,6 +55,21 @@ pub fn set(shard: &Shard, gpu: usize, text: &str) -> Result<(), Trouble> {
         *state = geometry::parse(board, text, state)?;
         Ok(())
     })
+}
+
+/// Tells an XID to all who wait for one, as if the hardware had raised it there.
+///
+/// # Errors
+/// [`Trouble::Failed`] if another teller does not go on.
+pub fn xid(shard: &Shard, place: Target, code: u32) -> Result<(), Trouble> {
+    let event = Event {
+        kind: watch::XID,
+        data: code.into(),
+        gpu: place.gpu as u32,
+        gi: place.gi.unwrap_or(NO_INSTANCE),
+        ci: place.ci.unwrap_or(NO_INSTANCE),
+    };
+    Ok(shard.events.post(&event)?)
 }
 
 /// Resets one GPU.

@@ -14,18 +14,28 @@
 #[allow(non_snake_case)]
 pub mod abi;
 pub mod client;
+pub mod events;
+pub mod fault;
 pub mod folder;
 pub mod geometry;
 pub mod handling;
 pub mod machine;
+mod mapped;
 pub mod model;
 pub mod notation;
+pub mod older;
+pub mod place;
+pub mod product;
+pub mod reading;
+pub mod readings;
+pub mod sampler;
 pub mod session;
 pub mod shared;
 pub mod show;
 pub mod state;
 pub mod table;
 pub mod trouble;
+pub mod watch;
 
 #[cfg(test)]
 mod fixture;

@@ -182,6 +182,10 @@ pub struct Model {
     pub numa_node: u32,
     /// Number of `profiles` that count.
     pub profile_count: u32,
+    /// NVLinks that lead to an NVSwitch.
+    pub links: u32,
+    /// Keeps what follows aligned.
+    pub gap: u32,
     /// GPU instance profiles, by slot.
     pub profiles: [Profile; MAX_PROFILES],
 }

@@ -18,6 +18,7 @@ use crate::{
     geometry,
     machine::{Board, Unknowns},
     model::{MAX_GPUS, Model, Text},
+    product::Product,
     shared::Info,
     state::GpuState,
     table::{Gpus, Variant},
@@ -150,6 +151,8 @@ pub struct Description {
     pub nvswitch: bool,
     /// Rights are checked as the driver does.
     pub privileges_real: bool,
+    /// Writes on different GPUs wait for each other.
+    pub driver_lock_node: bool,
     /// Answers no one has seen on hardware, by name.
     pub unknowns: Vec<(String, u32)>,
     /// GPUs in NVML's order, by PCI address.
@@ -230,6 +233,7 @@ struct Versions {
     cuda: Option<u32>,
     nvswitch: bool,
     privileges_real: bool,
+    driver_lock_node: bool,
     unknowns: Vec<(String, u32)>,
 }
 
@@ -286,6 +290,7 @@ impl Draft {
             cuda,
             nvswitch: versions.nvswitch,
             privileges_real: versions.privileges_real,
+            driver_lock_node: versions.driver_lock_node,
             unknowns: versions.unknowns,
             gpus,
         })
@@ -325,6 +330,10 @@ impl Description {
             "{}\n{}\n{}\nnvswitch {}\nprivileges {}\n{:?}\n",
             self.driver, self.nvml, self.cuda, self.nvswitch, self.privileges_real, self.unknowns
         );
+        // Said only where it is not as usual, since boards take their UUIDs from this text.
+        if self.driver_lock_node {
+            text.push_str("driver-lock node\n");
+        }
         for gpu in &self.gpus {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "{gpu:?}");
@@ -360,6 +369,7 @@ impl Description {
             gpu_count: self.gpus.len() as u32,
             privileges_real: u32::from(self.privileges_real),
             nvswitch: u32::from(self.nvswitch),
+            driver_lock_node: u32::from(self.driver_lock_node),
             unknowns,
         };
         let seed = Sha1::digest(self.canonical());
@@ -371,6 +381,7 @@ impl Description {
             };
             let mut model = table.model(&entry.key, entry.product.as_deref(), entry.variant).map_err(at)?;
             entry.place(&mut model, &seed);
+            model.links = if self.nvswitch { Product::of(&model).links } else { 0 };
             let state =
                 geometry::parse(&Board::new(&info, &model), &entry.mig, &geometry::blank()).map_err(at)?;
             gpus.push((*model, state));

@@ -11,10 +11,12 @@
 
 use crate::{
     client::Clients,
+    fault,
     machine::{Board, Code},
     model::MAX_GPUS,
     shared::{Info, Shard},
     state::GpuState,
+    watch::EventSets,
 };
 use std::{
     cell::RefCell,
@@ -41,6 +43,8 @@ pub struct Session {
     clients: Mutex<Entered>,
     /// One bit for each GPU that this process is a client of: asked without the lock.
     seen: AtomicU32,
+    /// Its event sets.
+    pub sets: EventSets,
 }
 
 struct Entered {
@@ -108,7 +112,17 @@ impl Session {
         let shard = Shard::open(folder).ok()?;
         let clients = Clients::open(folder).ok()?;
         let entered = Entered { clients, gpus: 0, pid: std::process::id() };
-        Some(Session { shard, clients: Mutex::new(entered), seen: AtomicU32::new(0) })
+        Some(Session {
+            shard,
+            clients: Mutex::new(entered),
+            seen: AtomicU32::new(0),
+            sets: EventSets::default(),
+        })
+    }
+
+    /// The node.
+    pub fn shard(&self) -> &Shard {
+        &self.shard
     }
 
     /// What concerns the whole node.
@@ -126,7 +140,8 @@ impl Session {
     /// # Errors
     /// `INVALID_ARGUMENT` if the node has no such GPU.
     pub fn look(&self, gpu: usize) -> Result<(Board<'_>, GpuState), Code> {
-        Ok((self.board(gpu)?, self.shard.read(gpu).ok_or(Code::INVALID_ARGUMENT)?))
+        let state = self.shard.read(gpu).ok_or(Code::INVALID_ARGUMENT)?;
+        Ok((self.board(gpu)?, fault::seen(&self.shard.faults, gpu, state)))
     }
 
     /// A GPU's rules.

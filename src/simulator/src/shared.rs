@@ -14,7 +14,10 @@
 //! whoever opens it elsewhere makes the locks anew first.
 
 use crate::{
+    events::Events,
+    fault::Faults,
     model::{MAX_GPUS, Model, Text},
+    readings::Readings,
     state::GpuState,
 };
 use std::{
@@ -32,7 +35,7 @@ use std::{
 /// First word of every state file.
 const MAGIC: u64 = 0x6e76_6d6c_7369_6d01;
 /// Counts up whenever the layout of the file changes; a file of another version is refused.
-const VERSION: u32 = 1;
+const VERSION: u32 = 3;
 /// How often a reader tries without the lock while writers overtake it.
 const READ_TRIES: u32 = 64;
 /// How long anyone waits for a GPU's lock. Holders keep it for microseconds; only a stopped one takes longer.
@@ -58,6 +61,8 @@ pub struct Info {
     pub privileges_real: u32,
     /// 1: the GPUs are joined by NVSwitch.
     pub nvswitch: u32,
+    /// 1: writes on different GPUs wait for each other.
+    pub driver_lock_node: u32,
     /// Answers that no one has seen on hardware, switchable (see `machine`): one word each.
     pub unknowns: [u32; 16],
 }
@@ -119,6 +124,12 @@ pub struct Shard {
     map: NonNull<Shared>,
     /// The folder it lies in.
     pub folder: PathBuf,
+    /// What happened on it.
+    pub events: Events,
+    /// What its GPUs measure.
+    pub readings: Readings,
+    /// What is to go wrong on it.
+    pub faults: Faults,
 }
 
 // SAFETY: all that is reached through `map` is either fixed after creation (header, models) or guarded by the
@@ -147,7 +158,7 @@ impl Shard {
             .map_err(io)?;
         crate::client::open_to_all(&file);
         file.set_len(size_of::<Shared>() as u64).map_err(io)?;
-        let shard = Shard::map(&file, folder).map_err(io)?;
+        let shard = Shard::map(&file, folder)?;
         let shared = shard.map.as_ptr();
         // SAFETY: the file is new and unnamed to others, so this process alone reaches the mapping; it is
         // zero-filled, which is a legal `Shared`, and each field written is in bounds.
@@ -184,7 +195,7 @@ impl Shard {
         if found.len() != size_of::<Shared>() as u64 {
             return Err(foreign("other size"));
         }
-        let shard = Shard::map(&file, folder).map_err(io)?;
+        let shard = Shard::map(&file, folder)?;
         // One opener at a time looks at boot and inode, so locks are made anew only while nobody uses them. The
         // flock is given back by hand: the mapping keeps the file's description, and with it the flock, alive.
         let _flock = Flock::exclusive(&file).map_err(io)?;
@@ -209,7 +220,8 @@ impl Shard {
         Ok(shard)
     }
 
-    fn map(file: &File, folder: &Path) -> io::Result<Shard> {
+    fn map(file: &File, folder: &Path) -> Result<Shard, StateError> {
+        let io = |source| StateError::Io { path: folder.join("state"), source };
         // SAFETY: a fresh shared mapping of a file of exactly this size; nothing else is at that address.
         let address = unsafe {
             libc::mmap(
@@ -222,10 +234,16 @@ impl Shard {
             )
         };
         if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+            return Err(io(io::Error::last_os_error()));
         }
-        let map = NonNull::new(address.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
-        Ok(Shard { map, folder: folder.to_owned() })
+        let map = NonNull::new(address.cast()).ok_or_else(|| io(io::Error::other("mapped at address 0")))?;
+        let parts = Events::open(folder)
+            .and_then(|events| Ok((events, Readings::open(folder)?, Faults::open(folder)?)));
+        let (events, readings, faults) = parts.inspect_err(|_| {
+            // SAFETY: the mapping was made above with this size and nothing refers to it.
+            unsafe { libc::munmap(address, size_of::<Shared>()) };
+        })?;
+        Ok(Shard { map, folder: folder.to_owned(), events, readings, faults })
     }
 
     fn make_locks(&self) -> io::Result<()> {
@@ -298,20 +316,32 @@ impl Shard {
         gpu: usize,
         change: impl FnOnce(&mut GpuState) -> Result<R, E>,
     ) -> Option<Result<R, E>> {
-        self.models().get(gpu)?;
+        let model = self.models().get(gpu)?;
         let cell = self.cells().get(gpu)?;
-        Some((|| {
+        let mut published = None;
+        let done = (|| {
             let _guard = cell.lock()?;
             let generation = cell.generation.load(Ordering::Relaxed);
             let mut state = copy_out(cell.published(generation));
             let before = state;
             let result = change(&mut state)?;
             if state != before {
+                if self.faults.active() {
+                    self.faults.remember(gpu, &before);
+                }
                 copy_in(cell.published(generation.wrapping_add(1)), &state);
                 cell.generation.store(generation.wrapping_add(1), Ordering::Release);
+                published = Some((before, state));
             }
             Ok(result)
-        })())
+        })();
+        // Not under the lock, since these take system calls.
+        if let Some((before, after)) = published {
+            // A writer of readings that does not go on must not undo what has been published.
+            let _ = self.readings.follow(gpu, model, &before, &after);
+            self.events.ring();
+        }
+        Some(done)
     }
 }
 

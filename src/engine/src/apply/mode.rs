@@ -3,7 +3,7 @@
 //! ```text
 //! destroy* --> SetMode --current = pending--> done
 //!                 |
-//!                 +-- pending only --look again for a moment--> worker leaves --> reset tool --> worker back
+//!                 +-- pending only --look again for a while--> worker leaves --> reset tool --> worker back
 //!                                                                                    |
 //!               in use by others: pending set back, undone, blocked  <---------------+--> mode right: done
 //!               cannot be reset here: pending stays, reboot-required <---------------+
@@ -26,8 +26,8 @@ use migd_nvml::Code;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
-/// How long a mode that the driver says is active may still read as pending.
-const SETTLES: Duration = Duration::from_millis(500);
+/// How long a mode that was set may still read as before.
+const SETTLES: Duration = Duration::from_secs(5);
 /// The pause between two readings of it.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -57,7 +57,7 @@ impl Job<'_> {
 
     async fn reset_if_pending(&mut self, hands: &mut Hands<'_>, mode: Option<MigMode>, limit: Duration) {
         let step = Action::ResetIfPending;
-        let mode = match self.settled(hands, mode).await {
+        let mode = match self.settled(hands, mode, self.plan.mig_after, self.activation).await {
             Ok(mode) => mode,
             Err(failure) => return self.fails(hands, Some(&step), failure).await,
         };
@@ -65,7 +65,7 @@ impl Job<'_> {
             return;
         }
         self.say(hands, format!("resetting the GPU, for its MIG mode to become real (at most {limit:?})"));
-        match self.reset(hands, limit).await {
+        match self.reset(hands, self.plan.mig_after, limit).await {
             Ok(mode) if mode.current == self.plan.mig_after => self.done.push(step),
             Ok(_) => {
                 let text = "the GPU was reset, and its MIG mode is not what was set";
@@ -86,10 +86,10 @@ impl Job<'_> {
         enabled: bool,
         mode: Option<MigMode>,
     ) -> Result<(), Failure> {
-        let mut mode = self.settled(hands, mode).await?;
+        let mut mode = self.settled(hands, mode, enabled, self.activation).await?;
         if mode.current != mode.pending {
             self.say(hands, "resetting the GPU, for its former MIG mode to become real");
-            mode = self.reset(hands, hands.site.reset_limit).await.map_err(|stop| match stop {
+            mode = self.reset(hands, enabled, hands.site.reset_limit).await.map_err(|stop| match stop {
                 Stop::Undo(failure) | Stop::Leave(_, failure) => failure,
             })?;
         }
@@ -101,16 +101,22 @@ impl Job<'_> {
         Err(Failure::new(Reason::DriverError, format!("MIG does not turn {word} again")))
     }
 
-    /// The mode, looked at again for a moment if the driver says that it is real and it does not read so.
-    async fn settled(&self, hands: &mut Hands<'_>, mode: Option<MigMode>) -> Result<MigMode, Failure> {
+    /// The mode, looked at again for a while unless it is what was set, or waits for a reset by what the driver
+    /// said when it was set.
+    async fn settled(
+        &self,
+        hands: &mut Hands<'_>,
+        mode: Option<MigMode>,
+        wanted: bool,
+        activation: Code,
+    ) -> Result<MigMode, Failure> {
         let begun = Instant::now();
         let mut mode = mode;
         loop {
             match mode {
-                Some(mode) if mode.current == mode.pending => return Ok(mode),
-                Some(mode) if self.activation != Code::SUCCESS || begun.elapsed() > SETTLES => {
-                    return Ok(mode);
-                }
+                Some(mode) if mode.current == wanted && mode.pending == wanted => return Ok(mode),
+                Some(mode) if mode.pending == wanted && activation != Code::SUCCESS => return Ok(mode),
+                Some(mode) if begun.elapsed() > SETTLES => return Ok(mode),
                 Some(_) => sleep(PAUSE).await,
                 None => {}
             }
@@ -119,14 +125,14 @@ impl Job<'_> {
     }
 
     /// The worker leaves, the tool runs, the worker comes back and reads the mode.
-    async fn reset(&mut self, hands: &mut Hands<'_>, limit: Duration) -> Result<MigMode, Stop> {
+    async fn reset(&mut self, hands: &mut Hands<'_>, wanted: bool, limit: Duration) -> Result<MigMode, Stop> {
         let begun = Instant::now();
         hands.worker.process.leave().await.map_err(|error| Stop::Undo(error.failure()))?;
         let answer = reset::reset(hands.site, self.plan.pci, limit).await;
         let mode = match answer {
             Ok(()) => {
                 self.reset = true;
-                read_mode(hands).await.map_err(Stop::Undo)
+                self.settled(hands, None, wanted, Code::SUCCESS).await.map_err(Stop::Undo)
             }
             Err(trouble) => Err(self.understand(hands, trouble, limit)),
         };

@@ -16,6 +16,12 @@ impl Argument for u32 {
     }
 }
 
+impl Argument for u64 {
+    fn note(&self, name: &'static str, notes: &mut Notes) {
+        notes.number(name, *self as i64);
+    }
+}
+
 impl Argument for i32 {
     fn note(&self, name: &'static str, notes: &mut Notes) {
         notes.number(name, i64::from(*self));
@@ -25,6 +31,7 @@ impl Argument for i32 {
 impl Argument for Handle {
     fn note(&self, _name: &'static str, notes: &mut Notes) {
         let Some(place) = self.decode() else { return };
+        notes.gpu(place.gpu);
         notes.number("gpu", place.gpu as i64);
         if let Some(gi) = place.gi {
             notes.number("gi", i64::from(gi));

@@ -7,7 +7,7 @@ use super::{
     handle::{Device, Handle},
     layout::{Pci, Pci1, Pci2, PciExt, version},
 };
-use crate::{machine::Code, model::Model};
+use crate::{fault, machine::Code, model::Model};
 use std::ffi::c_char;
 
 /// PCI class of a 3D controller.
@@ -20,7 +20,8 @@ entry! {
         let Some(mig) = device.mig else { return index.put(device.gpu as u32) };
         let devices = device.board.mig_devices(&device.state);
         let found = devices.iter().position(|one| *one == mig).ok_or(Code::NOT_FOUND)?;
-        index.put(found as u32)
+        let moved = fault::effects().gap.is_some_and(|gap| found as u32 >= gap);
+        index.put(found as u32 + u32::from(moved))
     }
 
     fn nvmlDeviceGetMinorNumber(device: Handle, minor: Out<u32>) |call| {

@@ -7,7 +7,7 @@ use super::{
     handle::Handle,
     layout::{Uuid, version},
 };
-use crate::machine::Code;
+use crate::{fault, machine::Code};
 
 /// NVML_UUID_TYPE_ASCII and NVML_UUID_TYPE_BINARY.
 const UUID_TEXT: u32 = 1;
@@ -78,10 +78,23 @@ impl Call {
     /// Gives a GPU's handle out, which makes this process a client of it.
     fn open(&self, gpu: usize, device: Out<Handle>) -> Result<(), Code> {
         device.required()?;
+        self.session.board(gpu)?;
+        self.meet_faults_of(gpu)?;
         let (_, state) = self.session.look(gpu)?;
         require_present(&state)?;
         self.session.enter(gpu);
         device.put(Handle::gpu(gpu))
+    }
+
+    /// Faults that are for the GPU which the call has just found.
+    fn meet_faults_of(&self, gpu: usize) -> Result<(), Code> {
+        fault::found(gpu, &|gpu| {
+            // The board exists; a lock that cannot be had leaves the GPU where it is.
+            let _ = self.session.change(gpu, |_, state| {
+                state.lost = 1;
+                Ok(())
+            });
+        })
     }
 
     fn open_by_bus_id(&self, text: &str, device: Out<Handle>) -> Result<(), Code> {
@@ -103,6 +116,7 @@ impl Call {
                 let (_, ci) = board.mig_instances(&state, found).ok()?;
                 Some((gpu, Handle::mig(gpu, found, ci)))
             })?;
+            self.meet_faults_of(gpu)?;
             self.session.enter(gpu);
             return device.put(handle);
         }

@@ -4,10 +4,11 @@ use super::{
     Call, Out,
     arguments::{In, put_all, put_list, require_present, text_field},
     entry,
-    handle::Handle,
+    handle::{Device, Handle},
     layout::{GiInfo, GiProfile, GiProfile2, GiProfile3, Placement, version},
 };
 use crate::{
+    fault,
     machine::{Board, Code},
     model::{Place, Profile},
 };
@@ -19,7 +20,7 @@ entry! {
     fn nvmlDeviceGetGpuInstanceProfileInfo(device: Handle, profile: u32, info: Out<GiProfile>) |call| {
         let device = call.parent(device, Code::INVALID_ARGUMENT)?;
         info.required()?;
-        let (_, profile) = device.board.gi_profile_by_slot(&device.state, profile)?;
+        let profile = profile_at(&device, profile)?;
         info.put(profile_info(profile))
     }
 
@@ -30,7 +31,7 @@ entry! {
             return Err(Code::NOT_SUPPORTED);
         }
         let third = third_version(info)?;
-        let (_, profile) = device.board.gi_profile_by_slot(&device.state, profile)?;
+        let profile = profile_at(&device, profile)?;
         put_versioned(info, third, &device.board, profile)
     }
 
@@ -164,13 +165,29 @@ pub(super) fn placement(place: &Place) -> Placement {
     Placement { start: place.start, size: place.size }
 }
 
+/// The profile at an enumeration value, where a fault may have moved one.
+fn profile_at<'a>(device: &Device<'a>, slot: u32) -> Result<&'a Profile, Code> {
+    let (board, state) = (&device.board, &device.state);
+    let moved = fault::effects().slot.and_then(|(id, to)| Some((board.gi_profile_by_id(id).ok()?.1, to)));
+    match moved {
+        Some((profile, to)) if slot == to => {
+            // Where profiles cannot be listed, this one cannot either.
+            board.gi_profile_by_slot(state, profile.slot)?;
+            Ok(profile)
+        }
+        Some((profile, _)) if slot == profile.slot => Err(Code::NOT_SUPPORTED),
+        _ => Ok(board.gi_profile_by_slot(state, slot)?.1),
+    }
+}
+
 fn profile_info(profile: &Profile) -> GiProfile {
+    let count = fault::effects().count.filter(|(id, _)| *id == profile.id);
     let engines = &profile.engines;
     GiProfile {
         id: profile.id,
         p2p: profile.capabilities & CAPABILITY_P2P,
         slices: profile.slices,
-        instances: profile.max_instances,
+        instances: count.map_or(profile.max_instances, |(_, count)| count),
         multiprocessors: profile.multiprocessors,
         copy: engines.copy,
         decoder: engines.decoder,

@@ -24,8 +24,11 @@ const GPU: u64 = 1;
 const MIG: u64 = 2;
 const GI: u64 = 3;
 const CI: u64 = 4;
+const SET: u64 = 5;
+/// The number of an object of this process takes the place of GPU, instances and counter.
+const NUMBER: u64 = (1 << 44) - 1;
 
-/// nvmlDevice_t, nvmlGpuInstance_t or nvmlComputeInstance_t.
+/// nvmlDevice_t, nvmlGpuInstance_t, nvmlComputeInstance_t, nvmlEventSet_t or nvmlGpmSample_t.
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Handle(pub(crate) u64);
@@ -80,6 +83,21 @@ impl Handle {
     /// A compute instance's.
     pub(super) fn ci(gpu: usize, gi: u32, id: u32, ci: &CiState) -> Handle {
         Handle::new(CI, gpu, gi, id, ci.handle)
+    }
+
+    /// An event set's.
+    pub(super) fn set(number: u64) -> Handle {
+        Handle((MAGIC << 48) | (SET << 44) | (number & NUMBER))
+    }
+
+    /// The event set's number.
+    pub(super) fn set_number(self) -> Result<u64, Code> {
+        self.number(SET)
+    }
+
+    fn number(self, kind: u64) -> Result<u64, Code> {
+        let is = self.0 >> 44 == MAGIC << 4 | kind;
+        if is { Ok(self.0 & NUMBER) } else { Err(Code::INVALID_ARGUMENT) }
     }
 
     /// What it names, if it is a handle at all.

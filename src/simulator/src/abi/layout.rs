@@ -127,6 +127,12 @@ layout! {
         field: u32, scope: u32, timestamp: i64, latency_us: i64, kind: u32, result: u32, value: u64,
     }
 
+    /// What the first nvmlEventData_t had: no instances.
+    struct EventData1 = 24 { device: Handle, kind: u64, data: u64, }
+
+    /// nvmlEventData_t since its second version.
+    struct EventData = 32 { device: Handle, kind: u64, data: u64, gi: u32, ci: u32, }
+
     /// nvmlUUID_v1_t; the value is a union of a text and 16 bytes.
     struct Uuid = 52 { version: u32, kind: u32, value: [u8; 41], gap: [u8; 3], }
 }

@@ -5,21 +5,24 @@ use super::{
     arguments::{Argument, put_text},
     entry, traced,
 };
-use crate::{machine::Code, session};
+use crate::{fault, machine::Code, session};
 use std::ffi::c_char;
 
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn nvmlInit() -> u32 {
+    fault::reopen();
     traced("nvmlInit", |_| {}, session::init)
 }
 
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn nvmlInit_v2() -> u32 {
+    fault::reopen();
     traced("nvmlInit_v2", |_| {}, session::init)
 }
 
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn nvmlInitWithFlags(flags: u32) -> u32 {
+    fault::reopen();
     traced("nvmlInitWithFlags", |notes| flags.note("flags", notes), session::init)
 }
 

@@ -1,7 +1,7 @@
 //! MIG mode and MIG devices.
 
 use super::{Out, arguments::require_present, entry, handle::Handle, layout::Attributes};
-use crate::machine::Code;
+use crate::{fault, machine::Code};
 
 entry! {
     fn nvmlDeviceGetMigMode(device: Handle, current: Out<u32>, pending: Out<u32>) |call| {
@@ -28,6 +28,10 @@ entry! {
         let others = call.session.others(device.gpu);
         let status = call.session.change(device.gpu, |board, state| {
             require_present(state)?;
+            if let Some(status) = fault::effects().activation.filter(|_| state.mig_current != mode) {
+                state.mig_pending = mode;
+                return Ok(status);
+            }
             board.set_mode(state, mode, others)
         })?;
         activation.put(status.0)
@@ -52,6 +56,11 @@ entry! {
         {
             return Err(Code::INVALID_ARGUMENT);
         }
+        let index = match fault::effects().gap {
+            Some(gap) if index == gap => return Err(Code::NOT_FOUND),
+            Some(gap) if index > gap => index - 1,
+            _ => index,
+        };
         let found = board.mig_devices(state).get(index as usize).copied().ok_or(Code::NOT_FOUND)?;
         let (_, ci) = device.instances(found)?;
         mig_device.put(Handle::mig(device.gpu, found, ci))

@@ -2,17 +2,18 @@
 //! library is initialised, as a chip without that feature does. A program that resolves symbols when it first
 //! calls them would be ended by the loader if one were missing.
 
-use super::enter;
+use super::{arguments::Argument, enter, handle::Handle};
 use crate::machine::Code;
 
 macro_rules! unsupported {
     ($($name:ident,)*) => {
         $(
-            // The arguments, whatever they are, stay in the caller's registers and stack: on x86-64 and AArch64
-            // the caller cleans up after them.
+            // The first argument of most is a handle, by which faults know the GPU; what is none decodes to
+            // nothing. The others stay in the caller's registers and stack: on x86-64 and AArch64 the caller
+            // cleans up after them.
             #[unsafe(no_mangle)]
-            pub(crate) extern "C" fn $name() -> u32 {
-                enter(stringify!($name), |_| {}, |_| Err(Code::NOT_SUPPORTED))
+            pub(crate) extern "C" fn $name(first: Handle) -> u32 {
+                enter(stringify!($name), |notes| first.note("first", notes), |_| Err(Code::NOT_SUPPORTED))
             }
         )*
     };
@@ -70,7 +71,7 @@ unsupported! {
     nvmlDeviceGetRowRemapperHistogram, nvmlDeviceGetRunningProcessDetailList, nvmlDeviceGetSamples,
     nvmlDeviceGetSramEccErrorStatus, nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts,
     nvmlDeviceGetSupportedClocksEventReasons, nvmlDeviceGetSupportedClocksThrottleReasons,
-    nvmlDeviceGetSupportedEventTypes, nvmlDeviceGetSupportedGraphicsClocks,
+    nvmlDeviceGetSupportedGraphicsClocks,
     nvmlDeviceGetSupportedMemoryClocks, nvmlDeviceGetSupportedPerformanceStates,
     nvmlDeviceGetSupportedVgpus, nvmlDeviceGetTargetFanSpeed, nvmlDeviceGetTemperature,
     nvmlDeviceGetTemperatureThreshold, nvmlDeviceGetTemperatureV, nvmlDeviceGetThermalSettings,
@@ -86,7 +87,7 @@ unsupported! {
     nvmlDeviceModifyDrainState, nvmlDeviceOnSameBoard, nvmlDevicePerfMetricsGetSamples_v1,
     nvmlDevicePowerSmoothingActivatePresetProfile, nvmlDevicePowerSmoothingSetState,
     nvmlDevicePowerSmoothingUpdatePresetProfileParam, nvmlDeviceQueryDrainState,
-    nvmlDeviceReadPRMCounters_v1, nvmlDeviceReadWritePRM_v1, nvmlDeviceRegisterEvents, nvmlDeviceRemoveGpu,
+    nvmlDeviceReadPRMCounters_v1, nvmlDeviceReadWritePRM_v1, nvmlDeviceRemoveGpu,
     nvmlDeviceRemoveGpu_v2, nvmlDeviceResetApplicationsClocks, nvmlDeviceResetGpuLockedClocks,
     nvmlDeviceResetMemoryLockedClocks, nvmlDeviceResetNvLinkErrorCounters,
     nvmlDeviceResetNvLinkUtilizationCounter, nvmlDeviceSetAPIRestriction, nvmlDeviceSetAccountingMode,
@@ -106,10 +107,9 @@ unsupported! {
     nvmlDeviceValidateInforom, nvmlDeviceVgpuForceGspUnload,
     nvmlDeviceWorkloadPowerProfileClearRequestedProfiles, nvmlDeviceWorkloadPowerProfileGetCurrentProfiles,
     nvmlDeviceWorkloadPowerProfileGetProfilesInfo, nvmlDeviceWorkloadPowerProfileSetRequestedProfiles,
-    nvmlDeviceWorkloadPowerProfileUpdateProfiles_v1, nvmlEventSetCreate, nvmlEventSetFree,
-    nvmlEventSetGetContextCount_v1, nvmlEventSetGetContextData_v1, nvmlEventSetGetContextInfo_v1,
+    nvmlDeviceWorkloadPowerProfileUpdateProfiles_v1,     nvmlEventSetGetContextCount_v1, nvmlEventSetGetContextData_v1, nvmlEventSetGetContextInfo_v1,
     nvmlEventSetGetGpuOperationalEventContextLegacyXid_v1, nvmlEventSetRegisterGpuOperationalEvents_v1,
-    nvmlEventSetWait, nvmlEventSetWait_v2, nvmlEventSetWait_v3, nvmlGetExcludedDeviceCount,
+    nvmlEventSetWait_v3, nvmlGetExcludedDeviceCount,
     nvmlGetExcludedDeviceInfoByIndex, nvmlGetVgpuCompatibility, nvmlGetVgpuDriverCapabilities,
     nvmlGetVgpuVersion, nvmlGpmMetricsGet, nvmlGpmMigSampleGet, nvmlGpmQueryDeviceSupport,
     nvmlGpmQueryIfStreamingEnabled, nvmlGpmSampleAlloc, nvmlGpmSampleFree, nvmlGpmSampleGet,

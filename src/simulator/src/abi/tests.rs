@@ -24,6 +24,7 @@ use std::{
 use tempfile::TempDir;
 
 mod calls;
+mod events;
 mod handles;
 mod library;
 mod rights;

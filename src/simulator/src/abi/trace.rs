@@ -12,7 +12,10 @@ use std::{
 const TRACE_VARIABLE: &str = "NVML_SIMULATOR_TRACE";
 
 /// A call's arguments as members of a JSON object.
-pub(super) struct Notes(String);
+pub(super) struct Notes {
+    text: String,
+    gpu: Option<usize>,
+}
 
 impl Notes {
     /// A number.
@@ -26,9 +29,14 @@ impl Notes {
         self.member(name, &value);
     }
 
+    /// The GPU of a handle; a call's first one counts.
+    pub(super) fn gpu(&mut self, gpu: usize) {
+        self.gpu = self.gpu.or(Some(gpu));
+    }
+
     fn member(&mut self, name: &str, value: &str) {
-        let comma = if self.0.is_empty() { "" } else { "," };
-        self.0.push_str(&format!("{comma}\"{name}\":{value}"));
+        let comma = if self.text.is_empty() { "" } else { "," };
+        self.text.push_str(&format!("{comma}\"{name}\":{value}"));
     }
 }
 
@@ -39,17 +47,21 @@ pub(super) struct Span {
     start: Instant,
 }
 
-/// Begins a call; without a trace nothing is noted.
-pub(super) fn begin(note: impl FnOnce(&mut Notes)) -> Option<Span> {
-    let file = file()?;
-    let mut notes = Notes(String::new());
+/// Begins a call and answers its GPU, if that was to be asked; without a trace nothing else is noted.
+pub(super) fn begin(note: impl FnOnce(&mut Notes), ask: bool) -> (Option<Span>, Option<usize>) {
+    let file = file();
+    if file.is_none() && !ask {
+        return (None, None);
+    }
+    let mut notes = Notes { text: String::new(), gpu: None };
     note(&mut notes);
-    Some(Span { file, notes, start: Instant::now() })
+    let gpu = notes.gpu;
+    (file.map(|file| Span { file, notes, start: Instant::now() }), gpu)
 }
 
 /// Writes the line of a call that has ended.
 pub(super) fn end(span: Option<Span>, name: &str, code: Code) {
-    let Some(Span { mut file, notes: Notes(args), start }) = span else { return };
+    let Some(Span { mut file, notes: Notes { text: args, .. }, start }) = span else { return };
     let us = start.elapsed().as_nanos() as f64 / 1000.0;
     let pid = std::process::id();
     let result = code.0;

@@ -4,6 +4,7 @@
 
 use nvidia_ml::{
     client::Clients,
+    fault::{self, Scope},
     folder::effective_uid,
     handling::{self, address_of},
     machine::{Board, Code},
@@ -20,9 +21,11 @@ use std::{
 
 /// nvidia-smi's exit codes (its man page, RETURN VALUE).
 const INVALID_ARGUMENT: u8 = 2;
+const NOT_SUPPORTED: u8 = 3;
 const NO_PERMISSION: u8 = 4;
 const NOT_FOUND: u8 = 6;
 const DRIVER_NOT_LOADED: u8 = 9;
+const LOST: u8 = 15;
 const FAILED: u8 = 255;
 
 /// What to say on standard output, and the exit code.
@@ -172,17 +175,52 @@ fn reset(shard: &Shard, chosen: &[usize]) -> Answer {
     for gpu in chosen {
         let Some(model) = shard.models().get(*gpu) else { continue };
         let board = Board::new(shard.info(), model);
-        let done = shard.update(*gpu, |state| board.reset(state, others(*gpu)).map_err(NotReset));
-        match done {
-            Some(Ok(())) => out.push_str(&format!("GPU {} was successfully reset.\n", long_address(model))),
-            Some(Err(NotReset(Code::IN_USE))) => return Answer(out + &in_use(&[model]), FAILED),
-            _ => {
-                let address = long_address(model);
-                return Answer(out + &format!("GPU {address}: Unable to reset GPU: GPU is lost\n"), FAILED);
+        let done = meet_faults(shard, *gpu).and_then(|()| {
+            match shard.update(*gpu, |state| board.reset(state, others(*gpu)).map_err(NotReset)) {
+                Some(done) => done,
+                None => Err(NotReset(Code::INVALID_ARGUMENT)),
             }
-        }
+        });
+        let address = long_address(model);
+        let (text, exit) = match done {
+            Ok(()) => {
+                out.push_str(&format!("GPU {address} was successfully reset.\n"));
+                continue;
+            }
+            Err(NotReset(Code::IN_USE)) => (in_use(&[model]), FAILED),
+            Err(NotReset(Code::NOT_SUPPORTED)) => {
+                (format!("Resetting GPU {address} is not supported.\n"), NOT_SUPPORTED)
+            }
+            Err(NotReset(Code::GPU_IS_LOST)) => {
+                (format!("GPU {address}: Unable to reset GPU: GPU is lost\n"), LOST)
+            }
+            Err(NotReset(code)) => {
+                (format!("GPU {address}: Unable to reset GPU: {}\n", name_of(code)), FAILED)
+            }
+        };
+        return Answer(out + &text, exit);
     }
     Answer(out + "All done.\n", 0)
+}
+
+/// What a person has laid in the way of resets, and how long one takes.
+fn meet_faults(shard: &Shard, gpu: usize) -> Result<(), NotReset> {
+    let lose = |gpu: usize| {
+        // A lock that cannot be had leaves the GPU where it is.
+        let _ = shard.update(gpu, |state| {
+            state.lost = 1;
+            Ok::<(), Locked>(())
+        });
+    };
+    let (faults, folder) = (&shard.faults, &shard.folder);
+    fault::meet_at(faults, folder, fault::RESET, Scope::Begin(Some(gpu)), &lose).map_err(NotReset)?;
+    fault::delay(faults, folder, fault::RESET, Some(gpu), || shard.info().driver_lock_node != 0);
+    Ok(())
+}
+
+fn name_of(code: Code) -> String {
+    let name = Code::NAMES.iter().find(|(known, _)| *known == code).map(|(_, name)| (*name).to_owned());
+    name.unwrap_or_else(|| format!("error {}", code.0))
 }
 
 fn in_use(busy: &[&Model]) -> String {

@@ -2,9 +2,11 @@
 
 use clap::{Args, Parser, Subcommand};
 use nvidia_ml::{
+    fault::{self, Latency},
     folder::{self, Parts},
     handling,
     notation::{self, NAMED},
+    place,
     shared::Shard,
     show,
     table::Gpus,
@@ -83,6 +85,41 @@ enum Verb {
         /// Index, UUID or PCI address
         gpu: String,
     },
+    /// Raise an XID, as the hardware would
+    Xid {
+        #[command(flatten)]
+        node: Node,
+        /// GPU, GPU/GI or GPU/GI/CI: the GPU by index, UUID or PCI address, instances by id
+        #[arg(value_name = "GPU[/GI[/CI]]")]
+        place: String,
+        /// The XID's number
+        code: u32,
+        /// Raise it so many times
+        #[arg(long, default_value_t = 1)]
+        times: u32,
+    },
+    /// Make calls fail, hang, answer late or lie
+    ///
+    /// A fault is `fn=GLOB [gpu=N] [nth=N | every | rate=0.1 seed=N | for=2s] THEN`, and THEN is one of
+    /// code=N, hang=5s, hang=forever, hang=unkillable, stale=2s, lost, activation=CODE, gap=INDEX,
+    /// `profile=ID count=N`, `profile=ID slot=N`.
+    Fault {
+        #[command(flatten)]
+        node: Node,
+        #[command(subcommand)]
+        action: FaultAction,
+    },
+    /// Make calls take their time
+    Latency {
+        #[command(flatten)]
+        node: Node,
+        /// none, fast, slow, or a file of `- FUNCTION: TIME` lines
+        #[arg(value_name = "LATENCIES")]
+        latencies: String,
+        /// Times so much
+        #[arg(long, value_name = "X", default_value_t = 1.0)]
+        scale: f64,
+    },
     /// Unload and load the driver
     ReloadDriver {
         #[command(flatten)]
@@ -92,6 +129,31 @@ enum Verb {
     Reboot {
         #[command(flatten)]
         node: Node,
+    },
+}
+
+#[derive(Subcommand)]
+enum FaultAction {
+    /// Add faults: `fn=nvmlGpuInstanceDestroy gpu=2 nth=1 code=19`
+    Add {
+        /// One fault each
+        #[arg(value_name = "FAULT", required_unless_present = "file")]
+        faults: Vec<String>,
+        /// A file with one fault a line; `-` is standard input, # begins a comment
+        #[arg(short, long, value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+    /// The faults there are, with how many calls each was for
+    List {
+        /// Print a JSON array instead
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take faults away; what hangs in them goes on
+    Clear {
+        /// Its number in the list; without one, all
+        #[arg(value_name = "NUMBER")]
+        number: Option<usize>,
     },
 }
 
@@ -161,6 +223,28 @@ fn carry_out(command: Verb) -> Result<(), Trouble> {
             let shard = node.open()?;
             handling::reset(&shard, handling::find(&shard, &gpu)?)
         }
+        Verb::Xid { node, place, code, times } => {
+            let shard = node.open()?;
+            let place = place::find(&shard, &place)?;
+            (0..times).try_for_each(|_| handling::xid(&shard, place, code))
+        }
+        Verb::Fault { node, action } => {
+            let shard = node.open()?;
+            match action {
+                FaultAction::Add { mut faults, file } => {
+                    if let Some(file) = file {
+                        faults.extend(lines(&file)?);
+                    }
+                    fault::add(&shard, &faults).map(drop)
+                }
+                FaultAction::List { json } => print(&faults(&shard, json)),
+                FaultAction::Clear { number } => fault::clear(&shard, number),
+            }
+        }
+        Verb::Latency { node, latencies, scale } => {
+            let shard = node.open()?;
+            shard.faults.set_latencies(&Latency::all(&latencies, scale)?)
+        }
         Verb::ReloadDriver { node } => handling::reload_driver(&node.open()?),
         Verb::Reboot { node } => handling::reboot(&node.open()?),
     }
@@ -197,6 +281,30 @@ fn list() -> Result<String, Trouble> {
         out.push_str(&format!("{name:<28} {what}\n"));
     }
     Ok(out)
+}
+
+/// The lines of a file that say something.
+fn lines(file: &Path) -> Result<Vec<String>, Trouble> {
+    let text = match file.to_str() {
+        Some("-") => io::read_to_string(io::stdin()),
+        _ => std::fs::read_to_string(file),
+    };
+    let text = text.map_err(|e| Trouble::io("read", file, &e))?;
+    let said = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    Ok(said.filter(|line| !line.is_empty()).map(str::to_owned).collect())
+}
+
+fn faults(shard: &Shard, json: bool) -> String {
+    let list = shard.faults.list();
+    if json {
+        let rows = list.iter().map(
+            |fault| serde_json::json!({ "number": fault.number, "fault": fault.text, "calls": fault.hits }),
+        );
+        return format!("{:#}\n", serde_json::Value::Array(rows.collect()));
+    }
+    let row =
+        |fault: &fault::Listed| format!("{:>2}  {}  ({} calls)\n", fault.number, fault.text, fault.hits);
+    list.iter().map(row).collect()
 }
 
 /// What a program needs to see the node.

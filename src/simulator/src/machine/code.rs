@@ -25,6 +25,11 @@ macro_rules! codes {
             }
         }
 
+        impl Code {
+            /// Every code with its name in nvml.h, without NVML_ERROR_.
+            pub const NAMES: &[(Code, &str)] = &[$((Code($value), stringify!($name))),*];
+        }
+
         /// Every code there is.
         #[cfg(test)]
         pub(crate) const ALL: &[Code] = &[$(Code($value)),*];

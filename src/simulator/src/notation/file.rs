@@ -21,6 +21,8 @@ struct Node {
     #[serde(default)]
     nvswitch: bool,
     privileges: Option<Spanned<String>>,
+    #[serde(rename = "driver-lock")]
+    driver_lock: Option<Spanned<String>>,
     #[serde(default)]
     unknowns: BTreeMap<String, Spanned<u32>>,
     gpus: Vec<Gpu>,
@@ -117,6 +119,17 @@ pub(super) fn parse(
             }
         },
     };
+    let driver_lock_node = match &node.driver_lock {
+        None => false,
+        Some(word) => match word.value.as_str() {
+            "gpu" => false,
+            "node" => true,
+            other => {
+                let why = format!("driver-lock `{other}`; legal are gpu and node");
+                return Err(at.refuse(word.referenced, why));
+            }
+        },
+    };
     let mut unknowns = Vec::new();
     for (name, value) in node.unknowns {
         let names = || Unknowns::NAMES.iter().map(|(_, name, _)| *name);
@@ -137,6 +150,7 @@ pub(super) fn parse(
         cuda: node.cuda,
         nvswitch: node.nvswitch,
         privileges_real,
+        driver_lock_node,
         unknowns,
     };
     let mut description = Draft::finish(drafts, versions, origin, folder_name)?;

@@ -9,12 +9,12 @@ fn counts_inits_and_answers_uninitialized_outside() {
     session::init_at(Some(node.folder.path())).unwrap();
     assert_eq!(nvmlShutdown(), 0);
     assert_eq!(number(|out| nvmlDeviceGetCount_v2(out)), Ok(1));
-    assert_eq!(nvmlDeviceGetUtilizationRates(), 3);
+    assert_eq!(nvmlDeviceGetUtilizationRates(Handle(0)), 3);
     assert_eq!(nvmlShutdown(), 0);
     assert_eq!(nvmlShutdown(), 1);
     assert_eq!(number(|out| nvmlDeviceGetCount_v2(out)), Err(1));
     assert_eq!(nvmlDeviceSetMigMode(device, 1, Out::null()), 1);
-    assert_eq!(nvmlDeviceGetUtilizationRates(), 1);
+    assert_eq!(nvmlDeviceGetUtilizationRates(Handle(0)), 1);
 }
 
 #[test]
