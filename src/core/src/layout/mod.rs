@@ -316,7 +316,9 @@ impl reader::Reader {
                 let help =
                     "write 'layouts:' and the layouts under it; `migctl show all-balanced` prints an example";
                 let message = "the file is empty";
-                self.say(reader::fault(Reason::LayoutInvalid, &root.place, message).help(help));
+                // Its own place is behind the last line.
+                let place = Place { line: 1, column: 1, ..root.place.clone() };
+                self.say(reader::fault(Reason::LayoutInvalid, &place, message).help(help));
                 return Vec::new();
             }
             other => {

@@ -186,7 +186,7 @@ impl Reader {
             Value::Bool(value) => Some(*value),
             other => {
                 let message = format!("'mig-enabled' is true or false, not {}", other.kind());
-                self.say(fault(Reason::LayoutInvalid, &value.place, message).help("without quotes"));
+                self.say(fault(Reason::LayoutInvalid, &value.place, message).help("write it without quotes"));
                 None
             }
         }

@@ -33,7 +33,7 @@ impl Reader {
                 let words = Symbol::ALL.map(Symbol::word).into_iter().chain([NONE]);
                 let near = near::words(text, words);
                 if !near.is_empty() || text.chars().all(|c| c.is_ascii_alphabetic() || c == '-') {
-                    let message = format!("'instances' is not {}", value.value.kind());
+                    let message = format!("'instances' cannot be {}", value.value.kind());
                     self.say(fault(Reason::LayoutInvalid, &value.place, message).near(near).help(WISH_HELP));
                     return None;
                 }
@@ -45,7 +45,7 @@ impl Reader {
                         Value::Text(text) => wanted.extend(self.item(text, &item.place)),
                         Value::Map(entries) if !entries.is_empty() => self.entries(entries, &mut wanted),
                         other => {
-                            let message = format!("an instance is not {}", other.kind());
+                            let message = format!("an instance cannot be {}", other.kind());
                             self.say(fault(Reason::LayoutInvalid, &item.place, message).help(WISH_HELP));
                         }
                     }
@@ -63,7 +63,7 @@ impl Reader {
                     Value::Bool(_) => "MIG off is 'mig: off', MIG on and empty is 'instances: none'",
                     _ => WISH_HELP,
                 };
-                let message = format!("'instances' is not {what}");
+                let message = format!("'instances' cannot be {what}");
                 self.say(fault(Reason::LayoutInvalid, &value.place, message).near(near).help(help));
             }
         }
@@ -204,7 +204,7 @@ impl Reader {
                                 Value::Integer(size @ 1..=8) => vec![format!("{size}c")],
                                 _ => Vec::new(),
                             };
-                            let message = format!("a compute instance is not {}", item.value.kind());
+                            let message = format!("a compute instance cannot be {}", item.value.kind());
                             let fault = fault(Reason::LayoutInvalid, &item.place, message).near(near);
                             self.say(fault.help("write it as 1c, 2c, 3c, 4c or 7c"));
                         }
@@ -216,7 +216,7 @@ impl Reader {
             other => {
                 let what =
                     if matches!(other, Value::List(_)) { "an empty list".to_owned() } else { other.kind() };
-                let message = format!("'{text}' is not {what}");
+                let message = format!("'{text}' cannot be {what}");
                 self.say(fault(Reason::LayoutInvalid, &value.place, message).help(VALUE_HELP));
                 None
             }

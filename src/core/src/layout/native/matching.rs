@@ -37,7 +37,7 @@ impl Reader {
                     Value::Integer(index @ 0..=255) => vec![format!("{{index: {index}}}")],
                     _ => Vec::new(),
                 };
-                let message = format!("'match' is not {what}");
+                let message = format!("'match' cannot be {what}");
                 self.say(fault(Reason::FilterMalformed, &value.place, message).near(near).help(HELP));
                 return None;
             }
@@ -86,7 +86,7 @@ impl Reader {
             Value::Text(text) if text == HALVES[0] => Some(Indexes::FirstHalf),
             Value::Text(text) if text == HALVES[1] => Some(Indexes::SecondHalf),
             Value::Text(text) => {
-                let message = format!("'index' is not {}", value.value.kind());
+                let message = format!("'index' cannot be {}", value.value.kind());
                 let number = text.trim().parse::<u32>().ok().map(|number| number.to_string());
                 let near = number.map_or_else(|| near::words(text, HALVES), |number| vec![number]);
                 self.say(fault(Reason::FilterMalformed, &value.place, message).near(near).help(INDEX_HELP));
@@ -155,7 +155,7 @@ impl Reader {
                         Value::Text(text) => text.trim().parse::<u32>().ok().map(|n| n.to_string()),
                         _ => None,
                     };
-                    let message = format!("'{key}' is not {}", item.value.kind());
+                    let message = format!("'{key}' cannot be {}", item.value.kind());
                     let fault = fault(Reason::FilterMalformed, &item.place, message);
                     self.say(fault.near(near.into_iter().collect()).help(help));
                 }

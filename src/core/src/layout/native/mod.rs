@@ -209,7 +209,7 @@ impl Reader {
             _ => Vec::new(),
         };
         let list: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let message = format!("'{key}' is not {}", value.value.kind());
+        let message = format!("'{key}' cannot be {}", value.value.kind());
         let fault = fault(Reason::LayoutInvalid, &value.place, message).near(said);
         self.say(fault.help(format!("it is one of {}", list.join(", "))));
         None

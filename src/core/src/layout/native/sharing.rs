@@ -58,7 +58,7 @@ impl Reader {
             other => {
                 let what =
                     if matches!(other, Value::Map(_)) { "an empty map".to_owned() } else { other.kind() };
-                let message = format!("'sharing' is not {what}");
+                let message = format!("'sharing' cannot be {what}");
                 let near = match other {
                     Value::Text(text) => {
                         near::words(text, WAYS).iter().map(|way| format!("{{{way}: …}}")).collect()
@@ -143,7 +143,7 @@ impl Reader {
             _ => None,
         };
         let Some(number) = number else {
-            let message = format!("'replicas' is not {}", replicas.value.kind());
+            let message = format!("'replicas' cannot be {}", replicas.value.kind());
             self.say(fault(Reason::LayoutInvalid, &replicas.place, message).help(REPLICAS_HELP));
             return None;
         };
