@@ -107,7 +107,8 @@ fn layouts_are_listed_with_their_file_and_whether_this_node_can_have_them() {
     assert_eq!(find("all-balanced")["fits"], true);
     assert_eq!(listed["faults"][0]["reason"], "layout-syntax");
     // A wrong file spoils no other's layouts.
-    lab.run(&["apply", "all-balanced"]).expect(0);
+    let told = lab.run(&["apply", "all-balanced"]).expect(0);
+    assert!(told.err.contains("1 error in other layout files; `migctl check` shows them"), "{told:?}");
     let failure = lab.run(&["apply", "wrong", "--json"]).expect(3).json();
     let reasons: Vec<&str> =
         failure["details"].as_array().unwrap().iter().map(|d| d["reason"].as_str().unwrap()).collect();

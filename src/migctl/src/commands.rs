@@ -128,6 +128,12 @@ fn show(planned: &Planned, library: &Library) {
     let (notes, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) =
         planned.plan.notes.iter().cloned().partition(|note| note.severity == Severity::Note);
     output::say(&render(&warnings, library.sources(), false));
+    // The layout that was asked for is right; others may not be there when they are needed.
+    let wrong = library.faults().iter().filter(|fault| fault.severity == Severity::Error).count();
+    if wrong > 0 {
+        let number = output::count(u32::try_from(wrong).unwrap_or(u32::MAX), "error");
+        output::say(&format!("warning: {number} in other layout files; `migctl check` shows them\n"));
+    }
     // A file for many models has many entries that are for others: one line says so.
     let (others, notes): (Vec<Diagnostic>, Vec<Diagnostic>) =
         notes.into_iter().partition(|note| note.reason == Reason::NoGpuMatched);

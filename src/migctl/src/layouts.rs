@@ -127,20 +127,13 @@ fn list(listed: &Listed, all: bool) -> String {
 
 /// `check`: everything that is wrong, and what can be placed.
 pub(crate) fn check(common: &Common, ask: &Check) -> Result<Exit, Stop> {
-    let library = match ask.files.as_slice() {
-        [] => search_path().read(),
-        [one] => read(&File { path: Some(one.clone()) })?,
-        several => {
-            let mut library = Library::default();
-            for path in several {
-                match text_of(path) {
-                    Ok((text, origin)) => library.add(&text, &origin),
-                    Err(failure) => failure.details.into_iter().for_each(|fault| library.refuse(fault)),
-                }
-            }
-            library
+    let mut library = if ask.files.is_empty() { search_path().read() } else { Library::default() };
+    for path in &ask.files {
+        match text_of(path) {
+            Ok((text, origin)) => library.add(&text, &origin),
+            Err(failure) => failure.details.into_iter().for_each(|fault| library.refuse(fault)),
         }
-    };
+    }
     let node = ask.node.as_deref().map(|notation| node(common, notation)).transpose()?;
     let named = ask.node.as_deref().zip(node.as_ref());
     let checked = check::check(&library, named);

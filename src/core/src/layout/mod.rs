@@ -21,10 +21,6 @@ mod yaml;
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_malformed;
-#[cfg(test)]
-mod tests_native;
 
 pub use filter::DeviceFilter;
 pub use glob::Glob;

@@ -1,3 +1,6 @@
+mod malformed;
+mod native;
+
 use super::*;
 use crate::diagnostic::Severity;
 use rstest::rstest;

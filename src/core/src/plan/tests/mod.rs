@@ -5,6 +5,7 @@ mod cases;
 mod modes;
 mod oracles;
 mod properties;
+mod written;
 
 use super::*;
 use crate::{

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const TRANSITIONS: &str = include_str!("../../../tests/data/transitions-7slice.csv");
 const MULTISETS: &str = include_str!("../../../tests/data/multisets-7slice.txt");
 
-fn states(gpu: &Gpu, shorts: &[&str]) -> Vec<Vec<Placed>> {
+pub(super) fn states(gpu: &Gpu, shorts: &[&str]) -> Vec<Vec<Placed>> {
     let ids: Vec<u32> = shorts.iter().map(|short| named(&gpu.profiles, short).id).collect();
     Geometry::new(&gpu.profiles, 580).unwrap().states(&ids)
 }
@@ -45,7 +45,7 @@ fn multisets(gpu: &Gpu, states: &[Vec<Placed>]) -> Vec<GpuTarget> {
     seen.into_iter().map(wish).collect()
 }
 
-fn make_one(node: &Node, wish: &GpuTarget) -> Result<Plan, Vec<Diagnostic>> {
+pub(super) fn make_one(node: &Node, wish: &GpuTarget) -> Result<Plan, Vec<Diagnostic>> {
     let target = Target {
         layout: "oracle".into(),
         gpus: vec![wish.clone()],
@@ -58,13 +58,13 @@ fn make_one(node: &Node, wish: &GpuTarget) -> Result<Plan, Vec<Diagnostic>> {
 
 /// A state with what the planner weighs, found without it: how much is creatable beside it, and its instances
 /// by (start, profile id).
-struct Weighed {
+pub(super) struct Weighed {
     state: Vec<Placed>,
     openness: usize,
     starts: Vec<(u32, u32)>,
 }
 
-fn weigh(gpu: &Gpu, state: &[Placed]) -> Weighed {
+pub(super) fn weigh(gpu: &Gpu, state: &[Placed]) -> Weighed {
     let geometry = Geometry::new(&gpu.profiles, 580).unwrap();
     let plain = gpu.profiles.iter().filter(|p| p.name.attribute == crate::profile::Attribute::Plain);
     let mut starts: Vec<(u32, u32)> = state.iter().map(|p| (p.placement.start, p.profile_id)).collect();
@@ -77,7 +77,11 @@ fn weigh(gpu: &Gpu, state: &[Placed]) -> Weighed {
 }
 
 /// How many are kept and where all lie in the end, by looking at every state of the wanted multiset.
-fn best_by_force(now: &[Placed], wish: &GpuTarget, states: &[Weighed]) -> (usize, Vec<(u32, u32)>) {
+pub(super) fn best_by_force(
+    now: &[Placed],
+    wish: &GpuTarget,
+    states: &[Weighed],
+) -> (usize, Vec<(u32, u32)>) {
     let wanted = |state: &[Placed]| {
         wish.wanted.iter().map(|w| w.instances.len()).sum::<usize>() == state.len()
             && wish

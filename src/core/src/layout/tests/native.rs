@@ -1,6 +1,6 @@
 //! migd's own form: what it takes, and every fault at its place.
 
-use super::{tests::faults, *};
+use super::{super::*, faults};
 use rstest::rstest;
 
 fn rule(body: &str) -> String {

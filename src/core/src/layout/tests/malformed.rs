@@ -1,6 +1,6 @@
 //! Malformed files: each is refused with place, reason and what to do, none in more than its budget.
 
-use super::*;
+use super::super::*;
 use crate::reason::Exit;
 use std::{
     path::{Path, PathBuf},
