@@ -174,6 +174,8 @@ impl Lab {
         let mut command = Command::new(program("migctl"));
         command.arg("--simulate").arg(&self.node).arg("--state").arg(self.path("state"));
         command.arg("--trace").arg(self.path("trace"));
+        // Not what lies in /etc of the machine that runs the test.
+        command.env("MIGD_LAYOUT_PATH", self.path("layouts.d"));
         command
     }
 

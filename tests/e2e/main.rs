@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod calls;
+mod check;
 mod command_line;
+mod docs;
 mod events;
 mod faults;
 mod functions;
@@ -18,3 +20,4 @@ mod slurm;
 mod topology;
 mod walls;
 mod way;
+mod written;

@@ -15,6 +15,7 @@ fn scenarios_come_out_as_written() {
         trycmd::TestCases::new()
             .register_bin("migctl", program("migctl"))
             .register_bin("python", migd_tests::python())
+            .env("MIGD_LAYOUT_PATH", "")
             .env("XDG_RUNTIME_DIR", nodes.path().to_str().unwrap())
             .timeout(migd_tests::LIMIT)
             .case(file);

@@ -2,15 +2,13 @@
 
 use crate::{
     diagnostic::Diagnostic,
+    layout::Name,
     near,
     node::{Gpu, GpuInstance, Node},
-    profile::{GiProfile, ProfileName},
+    profile::GiProfile,
     reason::Reason,
     target::short_model,
 };
-
-/// NVML's slot of the 1g with twice the memory: `1g` alone does not mean it.
-const DOUBLE_SLOT: u32 = 9;
 
 /// The GPU with this index, UUID or PCI address.
 ///
@@ -69,36 +67,31 @@ pub fn profile<'g>(gpu: &'g Gpu, text: &str) -> Result<&'g GiProfile, Diagnostic
         );
         return Err(fault(Reason::DriverTooOld, message).help("turn MIG on first, then ask again"));
     }
-    if let Some(profile) = gpu.profiles.iter().find(|profile| short(profile).as_deref() == Some(text)) {
-        return Ok(profile);
-    }
     let names = || gpu.profiles.iter().map(|profile| profile.name);
     let list: Vec<String> = names().map(|name| name.to_string()).collect();
     let help = format!("its profiles are {}", list.join(", "));
-    let Ok(name) = text.parse::<ProfileName>() else {
-        let shorts: Vec<String> = gpu.profiles.iter().filter_map(short).collect();
-        let near = near::words(text, shorts.iter().chain(&list).map(String::as_str));
-        let message = format!("{model} has no profile '{text}'");
-        let reason = if shape(text) { Reason::ProfileUnknown } else { Reason::ProfileMalformed };
-        return Err(fault(reason, message).near(near).help(help));
+    let slices = || gpu.profiles.iter().filter_map(|profile| Name::by_slices(profile, &gpu.profiles));
+    let message = format!("{model} has no profile '{text}'");
+    let name = match text.parse::<Name>() {
+        // A compute instance is no profile to ask for a place on the GPU.
+        Ok(name) if name.compute().is_none() => name,
+        _ => {
+            let shorts: Vec<String> = slices().map(|name| name.to_string()).collect();
+            let near = near::words(text, shorts.iter().chain(&list).map(String::as_str));
+            return Err(fault(Reason::ProfileMalformed, message).near(near).help(help));
+        }
     };
-    if let Some(profile) = gpu.profiles.iter().find(|profile| profile.name == name) {
+    if let Some(profile) = name.find(&gpu.profiles) {
         return Ok(profile);
     }
-    let fault = fault(Reason::ProfileUnknown, format!("{model} has no profile {name}"));
-    Err(fault.near(near::profiles(name, names())).help(help))
-}
-
-/// `3g`, `1g+me`; the double-memory 1g has no short name.
-fn short(profile: &GiProfile) -> Option<String> {
-    let name = profile.name;
-    (profile.slot != DOUBLE_SLOT).then(|| format!("{}g{}", name.slices, name.attribute.suffix()))
-}
-
-/// Whether a text is a profile by its slices, if one that the GPU lacks.
-fn shape(text: &str) -> bool {
-    let base = text.split(['+', '-']).next().unwrap_or_default();
-    base.strip_suffix('g').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    let near = match name {
+        Name::Exact(name) => near::profiles(name, names()),
+        Name::Slices(_) => {
+            let shorts: Vec<String> = slices().map(|name| name.to_string()).collect();
+            near::words(text, shorts.iter().map(String::as_str))
+        }
+    };
+    Err(fault(Reason::ProfileUnknown, message).near(near).help(help))
 }
 
 /// `3g.20gb@4` as profile and start; without `@` no start.
@@ -190,6 +183,7 @@ mod tests {
     #[case("a100-40gb", "1g", "1g.5gb")]
     #[case("a100-40gb", "1g.10gb", "1g.10gb")]
     #[case("a100-40gb", "1g+me", "1g.5gb+me")]
+    #[case("a100-40gb", "1g.double", "1g.10gb")]
     #[case("rtx-pro-6000-blackwell-96gb", "1g+me.all", "1g.24gb+me.all")]
     #[case("rtx-pro-6000-blackwell-96gb", "1g-me", "1g.24gb-me")]
     fn a_profile_is_found_by_name_and_by_slices(#[case] key: &str, #[case] text: &str, #[case] name: &str) {

@@ -1,9 +1,10 @@
 //! The documents that programs read: status, layouts, errors. A plan is its own document.
 
 use crate::{
+    check::Checked,
     diagnostic::Diagnostic,
     id::{GpuUuid, PciAddress},
-    layout::LayoutFile,
+    layout::{Layout, Library},
     node::{Driver, Gpu, InUse, MigMode, Node, UnavailableGpu},
     profile::ProfileName,
     reason::Reason,
@@ -14,6 +15,8 @@ use serde::{Deserialize, Serialize};
 pub const STATUS: &str = "migd-status/1";
 /// The format word of [`Layouts`].
 pub const LAYOUTS: &str = "migd-layouts/1";
+/// The format word of [`LayoutText`].
+pub const LAYOUT_TEXT: &str = "migd-layout-text/1";
 /// The format word of [`Failure`].
 pub const ERROR: &str = "migd-error/1";
 
@@ -158,8 +161,11 @@ impl Status {
 pub struct Layouts {
     /// [`LAYOUTS`].
     pub format: String,
-    /// The layouts, in the order of the file.
+    /// The layouts, in the order of the files.
     pub layouts: Vec<ListedLayout>,
+    /// What is wrong with files of the search path; their layouts are missing here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Diagnostic>,
 }
 
 /// One layout of [`Layouts`].
@@ -173,19 +179,48 @@ pub struct ListedLayout {
     pub line: u64,
     /// The number of its rules.
     pub rules: usize,
+    /// What its writer says of it.
+    pub description: Option<String>,
+    /// Whether this node can have it; null where no driver answers.
+    pub fits: Option<bool>,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<Diagnostic>,
 }
 
 impl Layouts {
-    /// The document of this file.
-    pub fn of(file: &LayoutFile) -> Layouts {
-        let layouts = file.layouts.iter().map(|layout| ListedLayout {
-            name: layout.name.clone(),
-            file: layout.place.file.clone(),
-            line: layout.place.line,
-            rules: layout.rules.len(),
-        });
-        Layouts { format: LAYOUTS.to_owned(), layouts: layouts.collect() }
+    /// The document of these files, with what was found out about this node, if it was asked.
+    pub fn of(library: &Library, checked: Option<&Checked>) -> Layouts {
+        let listed = |layout: &Layout| {
+            let found = checked.and_then(|c| {
+                c.layouts.iter().find(|l| l.name == layout.name && l.file == layout.place.file)
+            });
+            let fits = found.and_then(|found| found.fits);
+            let details = found.filter(|_| fits == Some(false)).map(|found| found.details.clone());
+            ListedLayout {
+                name: layout.name.clone(),
+                file: layout.place.file.clone(),
+                line: layout.place.line,
+                rules: layout.rules.len(),
+                description: layout.description.clone(),
+                fits,
+                details: details.unwrap_or_default(),
+            }
+        };
+        let layouts = library.layouts().map(listed).collect();
+        Layouts { format: LAYOUTS.to_owned(), layouts, faults: library.faults() }
     }
+}
+
+/// Layouts as text, as `show`, `generate` and `export layout` with `--json` give them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayoutText {
+    /// [`LAYOUT_TEXT`].
+    pub format: String,
+    /// `native` or `v1`.
+    pub form: String,
+    /// A layout file.
+    pub text: String,
 }
 
 /// An error as every command with `--json` gives it.
@@ -272,9 +307,18 @@ mod tests {
     fn layouts_are_listed_with_their_file_and_line() {
         let text = "version: v1\nmig-configs:\n  b:\n  - {devices: all, mig-enabled: false}\n  a:\n  \
                     - {devices: all, mig-enabled: false}\n";
-        let layouts = Layouts::of(&crate::layout::parse(text, "t.yaml").unwrap());
-        let value = serde_json::to_value(layouts).unwrap();
-        assert_eq!(value["layouts"][0], json!({"name": "b", "file": "t.yaml", "line": 3, "rules": 1}));
+        let library = Library::given(text, "t.yaml");
+        let value = serde_json::to_value(Layouts::of(&library, None)).unwrap();
+        let first = json!({
+            "name": "b", "file": "t.yaml", "line": 3, "rules": 1, "description": null, "fits": null
+        });
+        assert_eq!(value["layouts"][0], first);
         assert_eq!(value["layouts"][1]["name"], "a");
+        assert_eq!(value["faults"], json!(null));
+        let node = crate::imagined::node("t4-16gb").unwrap();
+        let checked = crate::check::check(&library, Some(("t4-16gb", &node)));
+        let value = serde_json::to_value(Layouts::of(&library, Some(&checked))).unwrap();
+        assert_eq!(value["layouts"][0]["fits"], false);
+        assert_eq!(value["layouts"][0]["details"][0]["reason"], "no-gpu-matched");
     }
 }

@@ -8,7 +8,9 @@
 //! same bytes. The driver's answers arrive as one [`node::Node`]; what is decided leaves as one plan.
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod choose;
+pub mod compose;
 pub mod diagnostic;
 pub mod document;
 pub mod draw;
@@ -17,6 +19,7 @@ pub mod explain;
 mod fixtures;
 pub mod geometry;
 pub mod id;
+pub mod imagined;
 pub mod layout;
 pub mod near;
 pub mod node;

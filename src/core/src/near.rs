@@ -4,9 +4,14 @@ use crate::profile::ProfileName;
 
 /// How many suggestions one message carries at most.
 const MOST: usize = 3;
+/// Nobody means a shorter word by a longer one than this, and comparing takes time.
+const LONGEST: usize = 100;
 
 /// The words of `from` nearest to `word`, best first: at most three, none that is not like it at all.
 pub fn words<'a>(word: &str, from: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    if word.len() > LONGEST {
+        return Vec::new();
+    }
     // A third of the letters may be wrong, and at least two.
     let bound = (word.chars().count() / 3).max(2);
     let lower = word.to_lowercase();

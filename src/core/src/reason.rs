@@ -32,6 +32,8 @@ reasons! {
     UsageInvalid = "usage-invalid" => Invalid,
     /// A file cannot be read.
     FileUnreadable = "file-unreadable" => Invalid,
+    /// A layout file of the search path that others than root could have written.
+    FileUntrusted = "file-untrusted" => Invalid,
     /// The text is not YAML or JSON, or breaks its budget.
     LayoutSyntax = "layout-syntax" => Invalid,
     /// A key, value or combination that the layout language does not have.
@@ -54,6 +56,10 @@ reasons! {
     ProfileUnknown = "profile-unknown" => Invalid,
     /// None of the layout's entries matches a GPU of this node.
     NoGpuMatched = "no-gpu-matched" => Invalid,
+    /// The layout is refused on a node with GPUs that it does not speak of, as it says itself.
+    GpuUnlisted = "gpu-unlisted" => Invalid,
+    /// The layout asks for sharing, which this version cannot set up.
+    SharingUnavailable = "sharing-unavailable" => Invalid,
     /// This GPU can never hold what the layout asks of it.
     LayoutUnplaceable = "layout-unplaceable" => Invalid,
     /// The layout asks MIG of a GPU that has none.

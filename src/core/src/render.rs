@@ -1,32 +1,53 @@
 //! Diagnostics as rustc prints them: the line of the text with a caret under the place, then what to do.
 
-use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::{
+    diagnostic::{Diagnostic, Place, Severity},
+    target::indexes,
+};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
-/// Prints `diagnostics` in their order; `source` is the text that their places point into. With `colour` as for
-/// a terminal.
-pub fn render(diagnostics: &[Diagnostic], source: &str, colour: bool) -> String {
+/// The texts that places point into, by file as [`Place::file`] names it.
+pub type Sources = BTreeMap<String, String>;
+
+/// Prints `diagnostics` in their order, what is the same for several GPUs once; `sources` has the texts that their
+/// places point into. With `colour` as for a terminal.
+pub fn render(diagnostics: &[Diagnostic], sources: &Sources, colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let mut text = String::new();
-    for diagnostic in diagnostics {
+    for (diagnostic, gpus) in merged(diagnostics) {
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push_str(&renderer.render(&[group(diagnostic, source)]));
+        text.push_str(&renderer.render(&[group(diagnostic, gpus, sources)]));
         text.push('\n');
     }
     text
 }
 
-fn group<'a>(diagnostic: &'a Diagnostic, source: &'a str) -> Group<'a> {
+/// Each diagnostic once, with all GPUs that it is about.
+fn merged(diagnostics: &[Diagnostic]) -> Vec<(&Diagnostic, Vec<u32>)> {
+    let mut merged: Vec<(&Diagnostic, Vec<u32>)> = Vec::new();
+    for diagnostic in diagnostics {
+        let of_gpu = |gpu| Diagnostic { gpu, ..diagnostic.clone() };
+        let same = |other: &Diagnostic| diagnostic.gpu.is_some() && of_gpu(other.gpu) == *other;
+        match merged.iter_mut().find(|(other, gpus)| !gpus.is_empty() && same(other)) {
+            Some((_, gpus)) => gpus.extend(diagnostic.gpu),
+            None => merged.push((diagnostic, diagnostic.gpu.into_iter().collect())),
+        }
+    }
+    merged
+}
+
+fn group<'a>(diagnostic: &'a Diagnostic, gpus: Vec<u32>, sources: &'a Sources) -> Group<'a> {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
-    let title = level.primary_title(title(diagnostic)).id(diagnostic.reason.code());
+    let title = level.primary_title(title(diagnostic, gpus)).id(diagnostic.reason.code());
     let snippet = diagnostic.place.as_ref().map(|place| {
+        let source = sources.get(&place.file).map(String::as_str).unwrap_or_default();
         let annotation = AnnotationKind::Primary.span(span(place, source));
         Snippet::source(source).path(place.file.as_str()).annotation(annotation)
     });
@@ -44,11 +65,13 @@ fn group<'a>(diagnostic: &'a Diagnostic, source: &'a str) -> Group<'a> {
     group
 }
 
-fn title(diagnostic: &Diagnostic) -> String {
-    match diagnostic.gpu {
-        Some(index) => format!("GPU{index}: {}", diagnostic.message),
-        None => diagnostic.message.clone(),
+fn title(diagnostic: &Diagnostic, mut gpus: Vec<u32>) -> String {
+    if gpus.is_empty() {
+        return diagnostic.message.clone();
     }
+    gpus.sort_unstable();
+    gpus.dedup();
+    format!("{}: {}", indexes(gpus), diagnostic.message)
 }
 
 /// The bytes of the word that begins at a place; the end of the text if the place is not in it.
@@ -87,15 +110,8 @@ mod tests {
         let text =
             "version: v1\nmig-configs:\n  ä:\n  - devices: ALL\n    mig-enabled: true\n    mig-device: {}\n";
         let faults = parse(text, "layouts.yaml").unwrap_err();
-        insta::assert_snapshot!(render(&faults, text, false), @r"
-        error[layout-invalid]: this entry has no 'mig-devices'
-         --> layouts.yaml:4:5
-          |
-        4 |   - devices: ALL
-          |     ^^^^^^^
-          |
-          = help: list the instances, or write '{}' for MIG on and empty
-
+        let sources = Sources::from([("layouts.yaml".to_owned(), text.to_owned())]);
+        insta::assert_snapshot!(render(&faults, &sources, false), @r"
         error[layout-invalid]: 'devices' is the text 'ALL'
          --> layouts.yaml:4:14
           |
@@ -117,6 +133,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_the_same_for_several_gpus_is_printed_once() {
+        use crate::reason::Reason;
+        let fault = |gpu, text: &str| Diagnostic::error(Reason::LayoutUnplaceable, text).on_gpu(gpu);
+        let faults = [fault(0, "too much"), fault(1, "other"), fault(2, "too much"), fault(3, "too much")];
+        let text = render(&faults, &Sources::new(), false);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+        assert_eq!(
+            lines,
+            ["error[layout-unplaceable]: GPU0, 2-3: too much", "error[layout-unplaceable]: GPU1: other"]
+        );
+    }
+
+    #[test]
     fn prints_what_has_no_place_or_a_wrong_one() {
         use crate::reason::Reason;
         let far = Place { file: "x".into(), line: 99, column: 99 };
@@ -124,9 +153,10 @@ mod tests {
             Diagnostic::error(Reason::GpuLost, "has fallen off the bus").on_gpu(3),
             Diagnostic::note(Reason::LayoutInvalid, "far away").at(Some(far)),
         ];
-        let text = render(&faults, "a: b\n", false);
+        let sources = Sources::from([("x".to_owned(), "a: b\n".to_owned())]);
+        let text = render(&faults, &sources, false);
         assert!(text.starts_with("error[gpu-lost]: GPU3: has fallen off the bus\n"), "{text}");
         assert!(text.contains("note[layout-invalid]: far away"), "{text}");
-        assert!(render(&faults, "", true).contains('\u{1b}'));
+        assert!(render(&faults, &Sources::new(), true).contains('\u{1b}'));
     }
 }

@@ -39,6 +39,8 @@ pub struct TableGpu {
     pub product_names: Vec<String>,
     /// Its PCI device ids, each with the subsystem device ids known.
     pub pci: Vec<(u16, Vec<u16>)>,
+    /// The product of each PCI id, or the end of its name.
+    pci_names: Vec<String>,
     /// Its generation.
     pub architecture: Architecture,
     /// All its memory in MiB.
@@ -100,6 +102,17 @@ impl Table {
     }
 }
 
+impl TableGpu {
+    /// Device and subsystem device id of a product; the first where the table does not tell them apart.
+    pub fn pci_of(&self, product: &str) -> (u16, u16) {
+        let ends = |name: &String| product.ends_with(&format!(" {name}"));
+        let named = self.pci_names.iter().position(|name| name == product);
+        let at = named.or_else(|| self.pci_names.iter().position(ends)).unwrap_or(0);
+        let (device, subsystems) = self.pci.get(at).map_or((0, &[][..]), |(id, subs)| (*id, subs.as_slice()));
+        (device, subsystems.first().copied().unwrap_or(0))
+    }
+}
+
 #[derive(Deserialize)]
 struct File {
     gpus: Vec<Entry>,
@@ -118,6 +131,7 @@ struct Entry {
 #[derive(Deserialize)]
 struct EntryPci {
     device_id: u16,
+    name: String,
     subsystem_ids: Vec<u16>,
 }
 
@@ -151,6 +165,7 @@ impl From<Entry> for TableGpu {
         TableGpu {
             key: entry.key,
             product_names: entry.product_names,
+            pci_names: entry.pci.iter().map(|pci| pci.name.clone()).collect(),
             pci: entry.pci.into_iter().map(|pci| (pci.device_id, pci.subsystem_ids)).collect(),
             architecture: if entry.architecture == "Ampere" {
                 Architecture::Ampere

@@ -1,6 +1,6 @@
 //! What can be typed.
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::{ffi::OsString, path::PathBuf};
 
 /// Keeps this node's GPUs cut into MIG instances as a layout says.
@@ -56,8 +56,23 @@ pub(crate) enum Command {
         #[arg(value_name = "PROFILE")]
         profile: String,
     },
-    /// List the layouts
-    Layouts(File),
+    /// List the layouts, where they stand and which of them this node can have
+    Layouts(Layouts),
+    /// Say everything that is wrong with layout files, without a GPU; with --for also whether they can be placed
+    Check(Check),
+    /// Show a layout in migd's form or mig-parted's, with the same meaning
+    Show(Show),
+    /// Write every layout that this node could have, with its GPUs' own names
+    Generate {
+        /// The form
+        #[arg(long = "as", value_name = "FORM", default_value = "native")]
+        form: Form,
+    },
+    /// Write what this node holds for others to read
+    #[command(subcommand)]
+    Export(Export),
+    /// Write the JSON schema of layout files, which lets editors complete them
+    Schema,
     /// Make, show and change simulated nodes (nvml-simulator); `migctl simulate --help` says how
     #[command(disable_help_flag = true)]
     Simulate {
@@ -84,7 +99,70 @@ pub(crate) struct Layout {
 /// A layout file.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct File {
-    /// The layout file, `-` for standard input; without it the layouts that migd ships
+    /// The layout file, `-` for standard input; without it the search path and what migd ships
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     pub(crate) path: Option<PathBuf>,
+}
+
+/// Which layouts to list.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct Layouts {
+    /// Also those that this node cannot have
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Where they stand.
+    #[command(flatten)]
+    pub(crate) file: File,
+}
+
+/// What to check.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct Check {
+    /// Layout files, `-` for standard input; without any, those of the search path
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Also say which layouts can be placed on this node: 8xh100-sxm-80gb, dgx-h100, a node file, or `this` for the
+    /// node at hand
+    #[arg(long = "for", value_name = "NODE")]
+    pub(crate) node: Option<String>,
+}
+
+/// A form of layout files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// migd's own.
+    Native,
+    /// mig-parted's `version: v1`.
+    V1,
+}
+
+/// A layout to show.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct Show {
+    /// The layout's name
+    #[arg(value_name = "LAYOUT")]
+    pub(crate) name: String,
+    /// The form
+    #[arg(long = "as", value_name = "FORM", default_value = "native")]
+    pub(crate) form: Form,
+    /// With `--as v1`: what it comes to on this node, for what that form cannot say in general
+    #[arg(long = "for", value_name = "NODE")]
+    pub(crate) node: Option<String>,
+    /// Where it stands.
+    #[command(flatten)]
+    pub(crate) file: File,
+}
+
+/// What to export.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum Export {
+    /// The present instances as a layout file that, applied, changes nothing
+    Layout {
+        /// What the layout is to be called
+        #[arg(long, value_name = "NAME", default_value = "exported")]
+        name: String,
+        /// The form
+        #[arg(long = "as", value_name = "FORM", default_value = "native")]
+        form: Form,
+    },
 }

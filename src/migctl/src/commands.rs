@@ -1,28 +1,36 @@
 //! One function a command: ask the service, print the answer, say the exit code.
 
 use crate::{
-    args::{Args, Command, Common, File, Layout},
-    output, simulate,
+    args::{Args, Command, Common, Export, Layout},
+    layouts, output, simulate, written,
 };
-use migd::{LayoutText, Planned, Progress, Service, Site};
+use migd::{Planned, Progress, Service, Site};
 use migd_core::{
     diagnostic::{Diagnostic, Severity},
-    document::{Failure, Layouts, Status},
+    document::{Failure, Status},
     draw,
+    layout::Library,
     reason::{Exit, Reason},
-    render::render,
+    render::{Sources, render},
 };
-use std::{future::Future, io::Read};
+use std::future::Future;
 
-/// Why a command ends without an answer: the faults, and the text that their places point into.
-struct Stop {
+/// Why a command ends without an answer: the faults, and the texts that their places point into.
+pub(crate) struct Stop {
     failure: Failure,
-    source: String,
+    sources: Sources,
 }
 
 impl From<Failure> for Stop {
     fn from(failure: Failure) -> Stop {
-        Stop { failure, source: String::new() }
+        Stop { failure, sources: Sources::new() }
+    }
+}
+
+impl Stop {
+    /// With the texts of these layouts.
+    pub(crate) fn of(failure: Failure, library: &Library) -> Stop {
+        Stop { failure, sources: library.sources().clone() }
     }
 }
 
@@ -35,10 +43,15 @@ pub(crate) fn run(args: Args) -> Exit {
         Command::Plan(layout) => plan(&args.common, &layout),
         Command::Apply(layout) => apply(&args.common, &layout),
         Command::Explain { gpu, profile } => explain(&args.common, &gpu, &profile),
-        Command::Layouts(file) => layouts(&args.common, &file),
+        Command::Layouts(ask) => layouts::layouts(&args.common, &ask),
+        Command::Check(ask) => layouts::check(&args.common, &ask),
+        Command::Show(ask) => written::show(&args.common, &ask),
+        Command::Generate { form } => written::generate(&args.common, form),
+        Command::Export(Export::Layout { name, form }) => written::export(&args.common, &name, form),
+        Command::Schema => written::schema(),
     };
     result.unwrap_or_else(|stop| {
-        output::failure(&stop.failure, &stop.source, json);
+        output::failure(&stop.failure, &stop.sources, json);
         stop.failure.reason.exit()
     })
 }
@@ -66,25 +79,25 @@ fn explain(common: &Common, gpu: &str, profile: &str) -> Result<Exit, Stop> {
 }
 
 fn plan(common: &Common, layout: &Layout) -> Result<Exit, Stop> {
-    let text = read(&layout.file)?;
+    let library = layouts::read(&layout.file)?;
     let service = service(common)?;
-    let planned = wait(service.plan(&text, &layout.name, layout.gpu.as_deref()))?
-        .map_err(|failure| stop(failure, &text))?;
+    let planned = wait(service.plan(&library, &layout.name, layout.gpu.as_deref()))?
+        .map_err(|failure| Stop::of(failure, &library))?;
     if common.json {
         output::document(&planned.plan);
     } else {
-        show(&planned, &text);
+        show(&planned, &library);
     }
     Ok(if planned.plan.is_empty() { Exit::Done } else { Exit::Differs })
 }
 
 fn apply(common: &Common, layout: &Layout) -> Result<Exit, Stop> {
-    let text = read(&layout.file)?;
+    let library = layouts::read(&layout.file)?;
     let service = service(common)?;
     let json = common.json;
     let announce = |planned: &Planned| {
         if !json {
-            show(planned, &text);
+            show(planned, &library);
         }
     };
     let (progress, mut events) = Progress::channel();
@@ -96,11 +109,12 @@ fn apply(common: &Common, layout: &Layout) -> Result<Exit, Stop> {
         }
     };
     let work = async {
-        let applied = service.apply(&text, &layout.name, layout.gpu.as_deref(), announce, &progress).await;
+        let applied = service.apply(&library, &layout.name, layout.gpu.as_deref(), announce, &progress).await;
         drop(progress);
         applied
     };
-    let applied = wait(async { tokio::join!(work, listen).0 })?.map_err(|failure| stop(failure, &text))?;
+    let applied =
+        wait(async { tokio::join!(work, listen).0 })?.map_err(|failure| Stop::of(failure, &library))?;
     if json {
         output::document(&applied.outcome);
     } else {
@@ -109,25 +123,17 @@ fn apply(common: &Common, layout: &Layout) -> Result<Exit, Stop> {
     Ok(applied.outcome.exit())
 }
 
-fn layouts(common: &Common, file: &File) -> Result<Exit, Stop> {
-    let text = read(file)?;
-    let file = text.parse().map_err(|failure| stop(failure, &text))?;
-    let list = Layouts::of(&file);
-    if common.json {
-        output::document(&list);
-    } else {
-        let lines =
-            list.layouts.iter().map(|layout| format!("{}  ({}:{})\n", layout.name, layout.file, layout.line));
-        output::print(&lines.collect::<String>());
-    }
-    Ok(Exit::Done)
-}
-
 /// The plan on standard output; its warnings and notes on standard error, so that they spoil no picture.
-fn show(planned: &Planned, text: &LayoutText) {
+fn show(planned: &Planned, library: &Library) {
     let (notes, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) =
         planned.plan.notes.iter().cloned().partition(|note| note.severity == Severity::Note);
-    output::say(&render(&warnings, &text.text, false));
+    output::say(&render(&warnings, library.sources(), false));
+    // The layout that was asked for is right; others may not be there when they are needed.
+    let wrong = library.faults().iter().filter(|fault| fault.severity == Severity::Error).count();
+    if wrong > 0 {
+        let number = output::count(u32::try_from(wrong).unwrap_or(u32::MAX), "error");
+        output::say(&format!("warning: {number} in other layout files; `migctl check` shows them\n"));
+    }
     // A file for many models has many entries that are for others: one line says so.
     let (others, notes): (Vec<Diagnostic>, Vec<Diagnostic>) =
         notes.into_iter().partition(|note| note.reason == Reason::NoGpuMatched);
@@ -143,7 +149,7 @@ fn show(planned: &Planned, text: &LayoutText) {
     output::print(&draw::plan(&planned.plan, &planned.node));
 }
 
-fn service(common: &Common) -> Result<Service, Failure> {
+pub(crate) fn service(common: &Common) -> Result<Service, Failure> {
     let site = match &common.simulate {
         Some(node) => simulate::site(node, common.state.as_deref(), common.trace.as_deref())?,
         None if common.state.is_some() || common.trace.is_some() => {
@@ -155,43 +161,8 @@ fn service(common: &Common) -> Result<Service, Failure> {
     Ok(Service::new(site))
 }
 
-/// The most that a layout file may hold; the largest real ones are some tens of kilobytes.
-const MOST_BYTES: u64 = 4 << 20;
-
-fn read(file: &File) -> Result<LayoutText, Failure> {
-    let Some(path) = &file.path else {
-        return Ok(LayoutText::shipped());
-    };
-    let stdin = path.as_os_str() == "-";
-    let origin = if stdin { "<stdin>".to_owned() } else { path.display().to_string() };
-    let mut bytes = Vec::new();
-    let result = if stdin {
-        std::io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes)
-    } else {
-        std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
-    };
-    let unreadable = |why: &str| {
-        let fault = Diagnostic::error(Reason::FileUnreadable, format!("{origin}: {why}"));
-        Failure::of(vec![fault.help("name a layout file with -f FILE, or `-f -` for standard input")])
-    };
-    match result {
-        Err(error) => Err(unreadable(&error.to_string())),
-        Ok(_) if bytes.len() as u64 > MOST_BYTES => {
-            Err(unreadable("larger than 4 MiB, which no layout file is"))
-        }
-        Ok(_) => match String::from_utf8(bytes) {
-            Ok(text) => Ok(LayoutText { origin, text }),
-            Err(_) => Err(unreadable("not UTF-8 text")),
-        },
-    }
-}
-
-fn stop(failure: Failure, text: &LayoutText) -> Stop {
-    Stop { failure, source: text.text.clone() }
-}
-
 /// Runs a question to its end on this thread.
-fn wait<T>(question: impl Future<Output = T>) -> Result<T, Failure> {
+pub(crate) fn wait<T>(question: impl Future<Output = T>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
         Failure::of(vec![Diagnostic::error(Reason::Internal, format!("the runtime does not start: {error}"))])
     })?;

@@ -6,8 +6,10 @@
 
 mod args;
 mod commands;
+mod layouts;
 mod output;
 mod simulate;
+mod written;
 
 use clap::Parser;
 use migd_core::{diagnostic::Diagnostic, document::Failure, reason::Reason};

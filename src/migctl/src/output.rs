@@ -2,7 +2,12 @@
 //! error (an apply whose reader went away goes on), and the sentences for what happened.
 
 use migd::{Event, GpuOutcome, GpuResult, Outcome};
-use migd_core::{diagnostic::Diagnostic, document::Failure, plan::Action, render::render};
+use migd_core::{
+    diagnostic::Diagnostic,
+    document::Failure,
+    plan::Action,
+    render::{Sources, render},
+};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 
@@ -26,14 +31,19 @@ pub(crate) fn document(value: &impl Serialize) {
 }
 
 /// Tells what is wrong, on standard error as rustc does, or with `json` as a document on standard output.
-/// `source` is the text that places point into.
-pub(crate) fn failure(failure: &Failure, source: &str, json: bool) {
+/// `sources` has the texts that places point into.
+pub(crate) fn failure(failure: &Failure, sources: &Sources, json: bool) {
     if json {
         document(failure);
     } else {
-        let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        say(&render(&failure.details, source, colour));
+        diagnostics(&failure.details, sources);
     }
+}
+
+/// Tells them on standard error as rustc does.
+pub(crate) fn diagnostics(all: &[Diagnostic], sources: &Sources) {
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    say(&render(all, sources, colour));
 }
 
 /// A note, as a line.
@@ -133,6 +143,7 @@ fn sums(done: &[Action], reset: bool) -> String {
     if parts.is_empty() { "compute instances changed".to_owned() } else { parts.join(", ") }
 }
 
-fn count(number: u32, thing: &str) -> String {
+/// So many things.
+pub(crate) fn count(number: u32, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }

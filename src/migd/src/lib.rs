@@ -14,7 +14,7 @@
 mod layouts;
 mod service;
 
-pub use layouts::LayoutText;
+pub use layouts::{SearchPath, is_shipped};
 pub use migd_engine::{Event, GpuOutcome, GpuResult, Outcome, Progress, Site, Totals};
 pub use service::{Applied, Planned, Service};
 

@@ -1,12 +1,11 @@
 //! The service object: status, plan, apply.
 
-use crate::layouts::LayoutText;
 use migd_core::{
     choose,
-    diagnostic::Diagnostic,
+    diagnostic::{Diagnostic, Severity},
     document::Failure,
     explain::{self, Explained},
-    layout::LayoutFile,
+    layout::Library,
     node::{Gpu, Node},
     plan::{self, Plan, Policy},
     reason::Reason,
@@ -76,14 +75,13 @@ impl Service {
     /// All that is wrong with the file or stands in the way, at once; nothing was written.
     pub async fn plan(
         &self,
-        text: &LayoutText,
+        library: &Library,
         layout: &str,
         only: Option<&str>,
     ) -> Result<Planned, Failure> {
-        let file = text.parse()?;
-        named(&file, layout)?;
+        named(library, layout)?;
         let mut workers = self.open().await?;
-        let planned = plan_on(&mut workers, &file, layout, only).await;
+        let planned = plan_on(&mut workers, library, layout, only).await;
         workers.close().await;
         planned
     }
@@ -94,17 +92,20 @@ impl Service {
     /// As [`Service::plan`]; nothing was written then. What happens after the first write is in the outcome.
     pub async fn apply(
         &self,
-        text: &LayoutText,
+        library: &Library,
         layout: &str,
         only: Option<&str>,
         announce: impl FnOnce(&Planned),
         progress: &Progress,
     ) -> Result<Applied, Failure> {
-        let file = text.parse()?;
-        named(&file, layout)?;
+        named(library, layout)?;
         let mut workers = self.open().await?;
-        let applied = match plan_on(&mut workers, &file, layout, only).await {
+        let applied = match plan_on(&mut workers, library, layout, only).await {
             Ok(planned) => {
+                if let Some(failure) = cannot_be_done(&planned.plan) {
+                    workers.close().await;
+                    return Err(failure);
+                }
                 announce(&planned);
                 let outcome = migd_engine::apply(&planned.plan, &mut workers, progress).await;
                 Ok(Applied { planned, outcome })
@@ -121,17 +122,25 @@ impl Service {
 }
 
 /// A name that no layout has is refused before any GPU is opened.
-fn named(file: &LayoutFile, layout: &str) -> Result<(), Failure> {
-    file.find(layout).map(|_| ()).map_err(|fault| Failure::of(vec![fault]))
+fn named(library: &Library, layout: &str) -> Result<(), Failure> {
+    library.find(layout).map(|_| ()).map_err(Failure::of)
+}
+
+/// What a plan may show and nothing here can carry out: sharing.
+fn cannot_be_done(plan: &Plan) -> Option<Failure> {
+    let sharing = plan.notes.iter().filter(|note| note.reason == Reason::SharingUnavailable);
+    let faults: Vec<Diagnostic> =
+        sharing.map(|note| Diagnostic { severity: Severity::Error, ..note.clone() }).collect();
+    (!faults.is_empty()).then(|| Failure::of(faults))
 }
 
 async fn plan_on(
     workers: &mut Workers,
-    file: &LayoutFile,
+    library: &Library,
     layout: &str,
     only: Option<&str>,
 ) -> Result<Planned, Failure> {
-    let layout = file.find(layout).map_err(|fault| Failure::of(vec![fault]))?;
+    let layout = library.find(layout).map_err(Failure::of)?;
     let node = workers.snapshot().await;
     let mut target = target::resolve(layout, &node).map_err(Failure::of)?;
     if let Some(only) = only {

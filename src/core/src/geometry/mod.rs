@@ -229,6 +229,12 @@ impl Geometry {
         self.spots.iter().position(|spot| spot.shape == shape && spot.placement == placement)
     }
 
+    /// The index of a profile at a start.
+    pub(crate) fn spot_at(&self, profile_id: u32, start: u32) -> Option<usize> {
+        let shape = self.shape_of(profile_id)?;
+        self.spots.iter().position(|spot| spot.shape == shape && spot.placement.start == start)
+    }
+
     /// The instance that lies in a spot.
     pub(crate) fn placed(&self, spot: usize) -> Option<Placed> {
         let spot = self.spots.get(spot)?;

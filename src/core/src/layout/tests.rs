@@ -1,3 +1,6 @@
+mod malformed;
+mod native;
+
 use super::*;
 use crate::diagnostic::Severity;
 use rstest::rstest;
@@ -16,7 +19,7 @@ fn rule(body: &str) -> Rule {
 }
 
 /// Every fault as `line:column code`.
-fn faults(text: &str) -> Vec<String> {
+pub(super) fn faults(text: &str) -> Vec<String> {
     let Err(faults) = parse(text, "t") else { return Vec::new() };
     faults
         .iter()
@@ -34,8 +37,8 @@ fn reads_the_whole_file_that_the_peer_ships() {
     assert_eq!(file.layouts.iter().map(|l| l.rules.len()).sum::<usize>(), 94);
     let balanced = file.find("all-balanced").unwrap();
     assert_eq!(balanced.rules.len(), 12);
-    assert_eq!(balanced.rules[9].filters.len(), 4);
-    assert_eq!(balanced.rules[9].filters[0].to_string(), "0x20B010DE");
+    assert_eq!(balanced.rules[9].matches.filters.len(), 4);
+    assert_eq!(balanced.rules[9].matches.filters[0].to_string(), "0x20B010DE");
     let Wish::On(wanted) = &balanced.rules[9].wish else { panic!() };
     let wanted: Vec<_> = wanted.iter().map(|w| format!("{} x{}", w.name, w.count)).collect();
     assert_eq!(wanted, ["1g.5gb x2", "2g.10gb x1", "3g.20gb x1"]);
@@ -50,9 +53,9 @@ fn reads_json_as_well() {
         "device-filter": ["0x20B010DE", "0x20B710DE"], "mig-devices": {"1g.5gb": 7}}]}}"#;
     let file = parse(text, "t").unwrap();
     let rule = &file.layouts[0].rules[0];
-    let Devices::Indexes(indexes) = &rule.devices else { panic!() };
+    let Some(Indexes::Listed(indexes)) = &rule.matches.indexes else { panic!() };
     assert_eq!(indexes.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [0, 2]);
-    assert_eq!(rule.filters.len(), 2);
+    assert_eq!(rule.matches.filters.len(), 2);
 }
 
 #[rstest]
@@ -84,7 +87,7 @@ fn takes_the_booleans_of_yaml_1_1(#[case] word: &str, #[case] on: bool) {
 #[case("device-filter: [\"0x20B010DE\", \"0x20B710DE\"]; ", 2)]
 #[case("", 0)]
 fn takes_the_filters_of_the_peer(#[case] filter: &str, #[case] count: usize) {
-    assert_eq!(rule(&format!("{filter}devices: all; mig-enabled: false")).filters.len(), count);
+    assert_eq!(rule(&format!("{filter}devices: all; mig-enabled: false")).matches.filters.len(), count);
 }
 
 #[test]

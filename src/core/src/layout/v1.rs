@@ -12,67 +12,34 @@
 //! ```
 
 use super::{
-    DeviceFilter, Devices, Layout, LayoutFile, Rule, Wanted, Wish,
+    DeviceFilter, Indexes, Layout, Match, Name, Rule, Unlisted, Wanted, Wins, Wish,
+    reader::{Fields, Reader, beside, fault, misspelt, repaired, unknown_key},
     yaml::{Tree, Value},
 };
 use crate::{
-    diagnostic::{Diagnostic, Place, Severity},
+    diagnostic::{Diagnostic, Place},
     near,
     profile::ProfileName,
     reason::Reason,
 };
-use std::collections::BTreeMap;
 
 const VERSION: &str = "v1";
-const TOP_KEYS: [&str; 2] = ["version", "mig-configs"];
+pub(super) const TOP_KEYS: [&str; 2] = ["version", "mig-configs"];
 const ENTRY_KEYS: [&str; 4] = ["device-filter", "devices", "mig-enabled", "mig-devices"];
-/// More of one profile than any GPU holds, and few enough for the geometry's counters of eight bits.
-const MAX_COUNT: i128 = 200;
+const CONFIGS_HELP: &str = "write the layouts under it, each a list of entries such as \
+                            '- {devices: all, mig-enabled: true, mig-devices: {\"1g.5gb\": 7}}'";
 const DEVICES_HELP: &str = "'devices' is 'all' or a list of GPU indexes such as [0, 1]";
-const FILTER_HELP: &str = "write device and vendor id as 0x20B010DE, optionally with the subsystem's as \
-                           0x20B010DE:0x134F10DE";
-
-/// Reads a whole file.
-pub(super) fn read(root: &Tree, origin: &str) -> Result<LayoutFile, Vec<Diagnostic>> {
-    let mut reader = Reader { faults: Vec::new() };
-    let layouts = reader.file(root);
-    if reader.faults.iter().any(|fault| fault.severity == Severity::Error) {
-        let notes = layouts.into_iter().flat_map(|layout| layout.notes);
-        let mut faults: Vec<Diagnostic> = reader.faults.into_iter().chain(notes).collect();
-        faults.sort_by_key(|fault| fault.place.as_ref().map(|place| (place.line, place.column)));
-        return Err(faults);
-    }
-    Ok(LayoutFile { origin: origin.to_owned(), layouts })
-}
-
-/// Goes on after each fault, so that all are found.
-struct Reader {
-    faults: Vec<Diagnostic>,
-}
 
 impl Reader {
-    fn say(&mut self, fault: Diagnostic) {
-        self.faults.push(fault);
-    }
-
-    fn file(&mut self, root: &Tree) -> Vec<Layout> {
-        let fields = match &root.value {
-            Value::Map(entries) => self.fields(entries, "the file"),
-            Value::Null => {
-                let help = "it begins with 'version: v1' and has its layouts under 'mig-configs'";
-                self.say(fault(Reason::LayoutInvalid, &root.place, "the file is empty").help(help));
-                return Vec::new();
-            }
-            other => {
-                let message = format!("a layout file is a map, not {}", other.kind());
-                self.say(fault(Reason::LayoutInvalid, &root.place, message));
-                return Vec::new();
-            }
-        };
-        for (name, (key, value)) in &fields {
+    /// Reads a whole file, whose root has these fields.
+    pub(super) fn v1(&mut self, root: &Tree, fields: &Fields<'_>) -> Vec<Layout> {
+        for (name, (key, value)) in fields {
             if !TOP_KEYS.contains(&name.as_str()) {
                 let fault = unknown_key(name, &key.place, "the file", &TOP_KEYS);
-                let help = "if it is a layout, indent it under 'mig-configs'";
+                let help = format!(
+                    "if it is a layout, indent it under 'mig-configs'{}",
+                    beside(fields, "mig-configs")
+                );
                 self.say(if matches!(value.value, Value::List(_)) { fault.help(help) } else { fault });
             }
         }
@@ -84,14 +51,18 @@ impl Reader {
             Some((_, Tree { value: Value::Text(version), .. })) if version == VERSION => {}
             Some((_, other)) => {
                 let message = format!("the version is {}; what is read here is v1", other.value.kind());
-                self.say(fault(Reason::LayoutInvalid, &other.place, message));
+                let fault =
+                    fault(Reason::LayoutInvalid, &other.place, message).near(vec![VERSION.to_owned()]);
+                self.say(fault.help("that is the only version of this form"));
                 return Vec::new();
             }
         }
         match fields.get("mig-configs") {
+            // The peer takes that too; there is nothing to choose from then.
             None => Vec::new(),
             Some((key, Tree { value: Value::Map(entries), .. })) if entries.is_empty() => {
-                self.say(fault(Reason::LayoutInvalid, &key.place, "'mig-configs' has no layouts"));
+                let fault = fault(Reason::LayoutInvalid, &key.place, "'mig-configs' has no layouts");
+                self.say(fault.help(CONFIGS_HELP));
                 Vec::new()
             }
             Some((_, Tree { value: Value::Map(entries), .. })) => {
@@ -103,44 +74,22 @@ impl Reader {
             }
             Some((_, other)) => {
                 let message = format!("'mig-configs' is a map of layouts, not {}", other.value.kind());
-                self.say(fault(Reason::LayoutInvalid, &other.place, message));
+                self.say(fault(Reason::LayoutInvalid, &other.place, message).help(CONFIGS_HELP));
                 Vec::new()
             }
         }
     }
 
-    /// The entries of a map by key; says which keys are no text or stand twice.
-    fn fields<'a>(
-        &mut self,
-        entries: &'a [(Tree, Tree)],
-        of: &str,
-    ) -> BTreeMap<String, (&'a Tree, &'a Tree)> {
-        let mut fields: BTreeMap<String, (&Tree, &Tree)> = BTreeMap::new();
-        for (key, value) in entries {
-            let Value::Text(name) = &key.value else {
-                let message = format!("a key of {of} is {}; it must be a text", key.value.kind());
-                self.say(
-                    fault(Reason::LayoutInvalid, &key.place, message)
-                        .help("put it in quotes if it is meant as a name"),
-                );
-                continue;
-            };
-            if let Some((first, _)) = fields.get(name) {
-                let message = format!("'{name}' stands twice in {of}, first in line {}", first.place.line);
-                self.say(
-                    fault(Reason::LayoutDuplicate, &key.place, message)
-                        .help("all but one would be lost; rename or remove one"),
-                );
-                continue;
-            }
-            fields.insert(name.clone(), (key, value));
-        }
-        fields
-    }
-
     fn layout(&mut self, name: &str, key: &Tree, value: &Tree) -> Layout {
-        let mut layout =
-            Layout { name: name.to_owned(), place: key.place.clone(), rules: Vec::new(), notes: Vec::new() };
+        let mut layout = Layout {
+            name: name.to_owned(),
+            place: key.place.clone(),
+            description: None,
+            rules: Vec::new(),
+            wins: Wins::Last,
+            unlisted: Unlisted::Keep,
+            notes: Vec::new(),
+        };
         match &value.value {
             Value::List(entries) if !entries.is_empty() => {
                 for entry in entries {
@@ -164,20 +113,18 @@ impl Reader {
     fn entry(&mut self, entry: &Tree, notes: &mut Vec<Diagnostic>) -> Option<Rule> {
         let Value::Map(entries) = &entry.value else {
             let message = format!("an entry of a layout is a map, not {}", entry.value.kind());
-            self.say(fault(Reason::LayoutInvalid, &entry.place, message));
+            let help = "write '- devices: all' and under it 'mig-enabled' and 'mig-devices'";
+            self.say(fault(Reason::LayoutInvalid, &entry.place, message).help(help));
             return None;
         };
         let fields = self.fields(entries, "this entry");
-        for (name, (key, _)) in &fields {
-            if !ENTRY_KEYS.contains(&name.as_str()) {
-                self.say(unknown_key(name, &key.place, "an entry", &ENTRY_KEYS));
-            }
-        }
+        self.known(&fields, "an entry", &ENTRY_KEYS);
         let filters = match fields.get("device-filter") {
             None => Some(Vec::new()),
             Some((_, value)) => self.filters(value),
         };
         let devices = match fields.get("devices") {
+            None if misspelt(&fields, &["devices"]) => None,
             None => {
                 self.missing("devices", &entry.place, "write 'devices: all' or a list of indexes");
                 None
@@ -185,6 +132,7 @@ impl Reader {
             Some((_, value)) => self.devices(value),
         };
         let enabled = match fields.get("mig-enabled") {
+            None if misspelt(&fields, &["mig-enabled"]) => None,
             None => {
                 self.missing("mig-enabled", &entry.place, "write 'mig-enabled: true' or 'false'");
                 None
@@ -207,6 +155,7 @@ impl Reader {
                 );
                 None
             }
+            (Some(true), None) if misspelt(&fields, &["mig-devices"]) => None,
             (Some(true), None) => {
                 let help = "list the instances, or write '{}' for MIG on and empty";
                 self.missing("mig-devices", &entry.place, help);
@@ -223,7 +172,8 @@ impl Reader {
             }
             (None, None) => None,
         };
-        Some(Rule { place: entry.place.clone(), filters: filters?, devices: devices?, wish: wish? })
+        let matches = Match { filters: filters?, indexes: devices?, ..Match::default() };
+        Some(Rule { place: entry.place.clone(), matches, wish: wish?, pool: None, sharing: Vec::new() })
     }
 
     fn missing(&mut self, key: &str, place: &Place, help: &str) {
@@ -236,7 +186,7 @@ impl Reader {
             Value::Bool(value) => Some(*value),
             other => {
                 let message = format!("'mig-enabled' is true or false, not {}", other.kind());
-                self.say(fault(Reason::LayoutInvalid, &value.place, message));
+                self.say(fault(Reason::LayoutInvalid, &value.place, message).help("write it without quotes"));
                 None
             }
         }
@@ -260,34 +210,9 @@ impl Reader {
         }
     }
 
-    fn filter_kind<T>(&mut self, value: &Value, place: &Place) -> Option<T> {
-        let message = format!("a device filter is a text such as \"0x20B010DE\", not {}", value.kind());
-        let fault = fault(Reason::FilterMalformed, place, message);
-        self.say(match value {
-            Value::Integer(number @ 0..=0xFFFF_FFFF) => {
-                fault.near(vec![format!("\"0x{number:08X}\"")]).help("put it in quotes")
-            }
-            _ => fault,
-        });
-        None
-    }
-
-    fn filter(&mut self, text: &str, place: &Place) -> Option<DeviceFilter> {
-        match text.parse() {
-            Ok(filter) => Some(filter),
-            Err(error) => {
-                let repaired = [format!("0x{text}"), text.trim().to_owned(), format!("{text}10DE")];
-                let near = repaired.into_iter().filter(|text| text.parse::<DeviceFilter>().is_ok()).take(1);
-                let fault = fault(Reason::FilterMalformed, place, format!("{error}"));
-                self.say(fault.near(near.collect()).help(FILTER_HELP));
-                None
-            }
-        }
-    }
-
-    fn devices(&mut self, value: &Tree) -> Option<Devices> {
+    fn devices(&mut self, value: &Tree) -> Option<Option<Indexes>> {
         let items = match &value.value {
-            Value::Text(text) if text == "all" => return Some(Devices::All),
+            Value::Text(text) if text == "all" => return Some(None),
             Value::List(items) if !items.is_empty() => items,
             other => {
                 let (what, near) = match other {
@@ -321,7 +246,7 @@ impl Reader {
                 }
             }
         }
-        (self.faults.len() == before).then_some(Devices::Indexes(indexes))
+        (self.faults.len() == before).then_some(Some(Indexes::Listed(indexes)))
     }
 
     /// `None` if anything in it is wrong; then all of that has been said.
@@ -344,7 +269,7 @@ impl Reader {
             let name = self.profile(text, &key.place);
             let count = self.count(text, value);
             if let Some(name) = name
-                && let Some((_, other)) = wanted.iter().find(|(other, _)| other.name == name)
+                && let Some((_, other)) = wanted.iter().find(|(other, _)| other.name == Name::Exact(name))
             {
                 let message = format!("'{text}' and '{other}' are the same profile");
                 self.say(
@@ -356,7 +281,7 @@ impl Reader {
             match (name, count) {
                 (Some(_), Some(0)) => zeros.push((&value.place, text)),
                 (Some(name), Some(count)) => {
-                    wanted.push((Wanted { name, count, place: key.place.clone() }, text));
+                    wanted.push((Wanted::just(Name::Exact(name), count, &key.place), text));
                 }
                 _ => {}
             }
@@ -384,48 +309,12 @@ impl Reader {
             Ok(name) => Some(name),
             Err(error) => {
                 let message = format!("{error}");
-                let near = repaired(text).into_iter().collect();
-                self.say(fault(Reason::ProfileMalformed, place, message).near(near));
+                // By slices alone is a name in migd's form only.
+                let near = repaired(text).filter(|near| near.parse::<ProfileName>().is_ok());
+                let fault = fault(Reason::ProfileMalformed, place, message).near(near.into_iter().collect());
+                self.say(fault.help("write a profile as nvidia-smi does: 3g.20gb, 1g.5gb+me or 1c.3g.20gb"));
                 None
             }
         }
     }
-
-    fn count(&mut self, text: &str, value: &Tree) -> Option<u32> {
-        let (message, help) = match &value.value {
-            Value::Integer(count @ 0..=MAX_COUNT) => return u32::try_from(*count).ok(),
-            Value::Integer(count) if *count < 0 => {
-                (format!("the count of '{text}' is {count}"), "a count is 0 or more")
-            }
-            Value::Integer(count) => {
-                (format!("the count of '{text}' is {count}"), "no GPU holds more than a few dozen instances")
-            }
-            other => (format!("the count of '{text}' is {}", other.kind()), "a count is a whole number"),
-        };
-        self.say(fault(Reason::LayoutInvalid, &value.place, message).help(help));
-        None
-    }
-}
-
-fn fault(reason: Reason, place: &Place, message: impl Into<String>) -> Diagnostic {
-    Diagnostic::error(reason, message).at(Some(place.clone()))
-}
-
-fn unknown_key(name: &str, place: &Place, of: &str, known: &[&str]) -> Diagnostic {
-    fault(Reason::LayoutInvalid, place, format!("{of} has no key '{name}'"))
-        .near(near::words(name, known.iter().copied()))
-        .help(format!("its keys are {}", known.join(", ")))
-}
-
-/// What was probably meant by a malformed profile name.
-fn repaired(text: &str) -> Option<String> {
-    let lower = text.trim().to_lowercase();
-    // Labels write `+` as `.`: all-1g.5gb.me.
-    let attribute = [".me.all", ".me", ".gfx"].into_iter().find_map(|suffix| {
-        lower.strip_suffix(suffix).map(|base| format!("{base}+{}", suffix.trim_start_matches('.')))
-    });
-    let parts: Vec<&str> = lower.split('.').map(|part| part.trim_start_matches('0')).collect();
-    let base = lower.split(['+', '-']).next().map(str::to_owned);
-    let candidates = [attribute, Some(lower.clone()), Some(parts.join(".")), base];
-    candidates.into_iter().flatten().find(|candidate| candidate.parse::<ProfileName>().is_ok())
 }

@@ -3,6 +3,7 @@
 //! The tree keeps repeated keys, so that they are told with all other faults and not as the only one. All that
 //! is known of the YAML library stays in this file.
 
+use super::MAX_BYTES;
 use crate::{
     diagnostic::{Diagnostic, Place},
     reason::Reason,
@@ -16,7 +17,20 @@ const MAX_DEPTH: usize = 32;
 const MAX_NODES: usize = 20_000;
 const MAX_EVENTS: usize = 100_000;
 const MAX_ALIASES: usize = 1_000;
-const MAX_TEXT: usize = 1 << 20;
+
+/// What to do about what the YAML library says, by a word of it.
+const HELPS: [(&str, &str); 7] = [
+    ("tab", "indent with spaces"),
+    ("anchor", "`*name` repeats what stands at `&name` before it; put it in quotes if it is meant as text"),
+    ("quote", "end the text with the quote that it begins with"),
+    ("bracket", "each '[' needs its ']' and each '{' its '}'"),
+    ("mapping values", "is there a ':' after each key, and does each key stand under the first of its kind?"),
+    ("character", "remove it, or put the text in quotes"),
+    ("merge", "`<<` takes a map or a list of maps"),
+];
+const BUDGET_HELP: &str = "split it over several files, and write out what aliases repeat";
+const ANY_HELP: &str =
+    "keys end with ':', what belongs to a key stands further to the right, and lists begin with '- '";
 
 /// A value with its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,9 +147,10 @@ impl<'de> Visitor<'de> for RawVisitor {
 /// # Errors
 /// `layout-syntax` where the text is no YAML or breaks its budget, `layout-duplicate` for a second document.
 pub(super) fn read(text: &str, origin: &str) -> Result<Tree, Diagnostic> {
-    if text.len() > MAX_TEXT {
-        let message = format!("{origin} has {} bytes; a layout file has at most {MAX_TEXT}", text.len());
-        return Err(Diagnostic::error(Reason::LayoutSyntax, message));
+    if text.len() > MAX_BYTES {
+        let message = format!("the file has {} bytes; a layout file has at most {MAX_BYTES}", text.len());
+        let place = Place { file: origin.to_owned(), line: 1, column: 1 };
+        return Err(Diagnostic::error(Reason::LayoutSyntax, message).at(Some(place)).help(BUDGET_HELP));
     }
     let raw: Raw = serde_yaml::from_str_with_options(text, options()).map_err(|e| fault(&e, origin))?;
     Ok(place_all(raw, text, origin))
@@ -174,7 +189,12 @@ fn fault(error: &Error, origin: &str) -> Diagnostic {
         true => format!("a layout file is never so large or so deeply nested ({message})"),
         false => message.to_owned(),
     };
-    Diagnostic::error(Reason::LayoutSyntax, message).at(place)
+    let help = if beyond {
+        BUDGET_HELP
+    } else {
+        HELPS.iter().find(|(word, _)| message.contains(word)).map_or(ANY_HELP, |(_, help)| *help)
+    };
+    Diagnostic::error(Reason::LayoutSyntax, message).at(place).help(help)
 }
 
 fn place(location: Location, origin: &str) -> Place {

@@ -10,7 +10,8 @@ pub(super) type Splits = Vec<Vec<u32>>;
 pub(super) fn packings(wanted: &WantedProfile, slices: u32, most: usize) -> Vec<Splits> {
     let mut found = Vec::new();
     let needed: u32 = wanted.loose.iter().sum();
-    let Some(bins) = most.checked_sub(wanted.instances.len()) else { return found };
+    let given = wanted.instances.len() + wanted.placed.len();
+    let Some(bins) = most.checked_sub(given) else { return found };
     // Also the bound that keeps a wish for a thousand from being tried.
     if u64::from(needed) <= bins as u64 * u64::from(slices) {
         let mut packing = Packing { slices, bins, open: Vec::new(), found: &mut found };
@@ -18,6 +19,7 @@ pub(super) fn packings(wanted: &WantedProfile, slices: u32, most: usize) -> Vec<
     }
     for splits in &mut found {
         splits.extend(wanted.instances.iter().cloned());
+        splits.extend(wanted.placed.iter().map(|(_, split)| split.clone()));
         splits.sort_unstable_by(|a, b| b.cmp(a));
     }
     found.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| b.cmp(a)));
@@ -70,6 +72,7 @@ mod tests {
             profile: "3g.20gb".parse().unwrap(),
             instances: instances.iter().map(|i| i.to_vec()).collect(),
             loose: loose.to_vec(),
+            placed: vec![],
         };
         packings(&wanted, slices, most).iter().map(|splits| format!("{splits:?}")).collect()
     }

@@ -63,7 +63,7 @@ fn pinned(geometry: &Geometry, gpu: &Gpu, present: &[Present], target: &GpuTarge
         let have = gpu.instances.iter().filter(|i| i.profile_id == instance.profile_id && pins(i)).count();
         let wish = target.wanted.iter().find(|wanted| wanted.profile_id == instance.profile_id);
         let free_compute = instance.compute.iter().all(|compute| !compute.in_use.counts());
-        have > wish.map_or(0, |wish| wish.instances.len() + wish.loose.len())
+        have > wish.map_or(0, |wish| wish.instances.len() + wish.loose.len() + wish.placed.len())
             || !free_compute && !holds(wish, instance)
     });
     let holders = holders(&instances);
@@ -80,7 +80,9 @@ fn pinned(geometry: &Geometry, gpu: &Gpu, present: &[Present], target: &GpuTarge
 /// Whether a wish has a place for each compute instance that is in use.
 fn holds(wish: Option<&WantedProfile>, instance: &GpuInstance) -> bool {
     let Some(wish) = wish else { return false };
-    let mut sizes: Vec<u32> = wish.instances.iter().flatten().chain(&wish.loose).copied().collect();
+    let written = wish.placed.iter().flat_map(|(_, split)| split);
+    let mut sizes: Vec<u32> =
+        wish.instances.iter().flatten().chain(&wish.loose).chain(written).copied().collect();
     instance.compute.iter().filter(|compute| compute.in_use.counts()).all(|compute| {
         sizes.iter().position(|size| *size == compute.slices).map(|at| sizes.swap_remove(at)).is_some()
     })
@@ -129,7 +131,8 @@ pub(crate) fn holder(instance: &GpuInstance) -> String {
 fn list(wanted: &[WantedProfile]) -> String {
     let mut parts: Vec<String> = Vec::new();
     for profile in wanted {
-        let mut names = profile.instances.iter().flatten().chain(&profile.loose).copied().collect::<Vec<_>>();
+        let given = profile.instances.iter().chain(profile.placed.iter().map(|(_, split)| split)).flatten();
+        let mut names = given.chain(&profile.loose).copied().collect::<Vec<_>>();
         names.sort_unstable_by(|a, b| b.cmp(a));
         for group in names.chunk_by(|a, b| a == b) {
             let name = group.first().map_or(profile.profile, |slices| profile.profile.with_compute(*slices));

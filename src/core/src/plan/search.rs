@@ -83,7 +83,10 @@ pub(super) fn cheapest(
     for profile in wanted {
         let shape = geometry.shape_of(profile.profile_id).ok_or(Refusal::NoArrangement)?;
         if profile.loose.is_empty() {
-            ways.push((shape, vec![profile.instances.clone()]));
+            let written = profile.placed.iter().map(|(_, split)| split.clone());
+            let mut splits: Splits = profile.instances.iter().cloned().chain(written).collect();
+            splits.sort_unstable_by(|a, b| b.cmp(a));
+            ways.push((shape, vec![splits]));
             continue;
         }
         let most = geometry.most(profile.profile_id);
@@ -96,9 +99,15 @@ pub(super) fn cheapest(
 
     let spots: Vec<Option<usize>> =
         present.iter().map(|p| geometry.spot_of(p.placed.profile_id, p.placed.placement)).collect();
+    let written = written(geometry, wanted).ok_or(Refusal::NoArrangement)?;
+    let starts: Vec<usize> = written.iter().map(|(spot, _)| *spot).collect();
     let pinned: Option<Vec<usize>> =
         present.iter().zip(&spots).filter(|(p, _)| p.pinned).map(|(_, spot)| *spot).collect();
-    let mut search = Search { geometry, present, spots: &spots, best: None };
+    let pinned = pinned.map(|pinned| {
+        let others = starts.iter().filter(|spot| !pinned.contains(spot)).copied();
+        pinned.iter().copied().chain(others).collect::<Vec<usize>>()
+    });
+    let mut search = Search { geometry, present, spots: &spots, written: &written, best: None };
     let mut refusal = None;
     for cut in cuts(&ways) {
         if let Err(clash) = geometry.affordable(&cut.counts) {
@@ -112,7 +121,7 @@ pub(super) fn cheapest(
             }),
             None => false,
         };
-        if !some && !geometry.placements(&cut.counts, &[], |_| false) {
+        if !some && !geometry.placements(&cut.counts, &starts, |_| false) {
             refusal = refusal.or(Some(Refusal::NoArrangement));
         } else {
             // It fits an empty GPU; if it is not chosen in the end, what is in use prevents it.
@@ -125,6 +134,13 @@ pub(super) fn cheapest(
     }
 }
 
+/// The spots of the instances whose start is written, with the split of each; `None` if a start is none.
+fn written<'a>(geometry: &Geometry, wanted: &'a [WantedProfile]) -> Option<Vec<(usize, &'a Vec<u32>)>> {
+    let each = wanted.iter().flat_map(|profile| profile.placed.iter().map(move |placed| (profile, placed)));
+    each.map(|(profile, (start, split))| Some((geometry.spot_at(profile.profile_id, *start)?, split)))
+        .collect()
+}
+
 /// Whether what is wanted is there, wherever it lies and however loose compute instances are packed. Then
 /// nothing is to be done, even where the geometry is stricter than the driver was.
 fn matches_already(present: &[Present], wanted: &[WantedProfile]) -> bool {
@@ -133,14 +149,20 @@ fn matches_already(present: &[Present], wanted: &[WantedProfile]) -> bool {
         let mut splits: Splits = present
             .iter()
             .filter(|present| present.placed.profile_id == profile.profile_id)
-            .map(|present| {
-                let mut split: Vec<u32> = present.compute.iter().map(|c| c.spec.slices).collect();
-                split.sort_unstable_by(|a, b| b.cmp(a));
-                split
-            })
+            .map(split_of)
             .collect();
         covered += splits.len();
-        for instance in &profile.instances {
+        for (start, split) in &profile.placed {
+            let there = |p: &Present| {
+                p.placed.profile_id == profile.profile_id
+                    && p.placed.placement.start == *start
+                    && split_of(p) == *split
+            };
+            if !present.iter().any(there) {
+                return false;
+            }
+        }
+        for instance in profile.instances.iter().chain(profile.placed.iter().map(|(_, split)| split)) {
             let Some(at) = splits.iter().position(|split| split == instance) else { return false };
             splits.swap_remove(at);
         }
@@ -154,6 +176,13 @@ fn matches_already(present: &[Present], wanted: &[WantedProfile]) -> bool {
         }
     }
     covered == present.len()
+}
+
+/// The slice counts of its compute instances, largest first.
+fn split_of(present: &Present) -> Vec<u32> {
+    let mut split: Vec<u32> = present.compute.iter().map(|compute| compute.spec.slices).collect();
+    split.sort_unstable_by(|a, b| b.cmp(a));
+    split
 }
 
 /// Every combination of one packing per profile.
@@ -181,6 +210,8 @@ struct Search<'a> {
     geometry: &'a Geometry,
     present: &'a [Present],
     spots: &'a [Option<usize>],
+    /// Spots that must be taken, with their splits.
+    written: &'a [(usize, &'a Vec<u32>)],
     best: Option<Best>,
 }
 
@@ -232,11 +263,25 @@ impl Search<'_> {
     fn assign(&self, chosen: &Chosen, cut: &Cut<'_>) -> Option<Choice> {
         let mut choice = Choice::default();
         for (shape, splits) in &cut.profiles {
+            let mut left = (*splits).clone();
             let own = chosen.spots().filter(|spot| self.geometry.shape_at(*spot) == Some(*shape));
+            let (fixed, own): (Vec<usize>, Vec<usize>) =
+                own.partition(|spot| self.written.iter().any(|(written, _)| written == spot));
+            for spot in fixed {
+                let (_, split) = self.written.iter().find(|(written, _)| *written == spot)?;
+                left.remove(left.iter().position(|other| other == *split)?);
+                let slices = self.geometry.placed(spot)?.profile.slices;
+                match self.present_in(spot) {
+                    Some((at, present)) => {
+                        choice.keep.push((at, split::change(&present.compute, split, slices)?))
+                    }
+                    None => choice.create.push((self.geometry.placed(spot)?, split::fresh(split, slices)?)),
+                }
+            }
+            let own = own.into_iter();
             let (kept, fresh): (Vec<usize>, Vec<usize>) =
                 own.partition(|spot| self.present_in(*spot).is_some());
             let kept: Vec<(usize, &Present)> = kept.into_iter().filter_map(|s| self.present_in(s)).collect();
-            let mut left = (*splits).clone();
             choice.keep.extend(match_splits(&kept, &mut left)?.changes);
             for spot in fresh {
                 let placed = self.geometry.placed(spot)?;

@@ -5,12 +5,16 @@
 //! Not here: whether it fits, and what must go for it (see [`crate::plan`]).
 
 mod resolve;
+mod select;
+mod unknown;
+mod wanted;
 
 #[cfg(test)]
 mod tests;
 
 pub use resolve::resolve;
-pub(crate) use resolve::{indexes, short_model};
+pub(crate) use resolve::{indexes, models, short_model};
+pub(crate) use wanted::symbolic;
 
 use crate::{
     diagnostic::{Diagnostic, Place},
@@ -97,4 +101,7 @@ pub struct WantedProfile {
     /// Compute instances that go into further GPU instances of this profile, packed as the planner finds best:
     /// slice counts, largest first.
     pub loose: Vec<u32>,
+    /// GPU instances whose start is written: the memory slice that each begins at, and its compute instances as
+    /// in `instances`.
+    pub placed: Vec<(u32, Vec<u32>)>,
 }

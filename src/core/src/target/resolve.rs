@@ -1,13 +1,15 @@
-//! From rules to GPUs. The last rule that selects a GPU decides about it, as with the peer.
+//! From rules to GPUs. Which of several rules that select a GPU decides about it is the layout's.
 
-use super::{Blocked, GpuTarget, Target, WantedProfile};
+use super::{
+    Blocked, GpuTarget, Target,
+    select::{holds_but_for_profiles, no_match, not_here, place_of, select},
+    unknown::Unknown,
+    wanted,
+};
 use crate::{
-    diagnostic::Diagnostic,
-    geometry::compute_sizes,
-    layout::{Devices, Layout, Rule, Wanted, Wish},
-    near,
+    diagnostic::{Diagnostic, Place},
+    layout::{Layout, Rule, Unlisted, Wins, Wish},
     node::{Gpu, Node, ProfileSource, UnavailableGpu},
-    profile::{GiProfile, ProfileName},
     reason::Reason,
 };
 use std::collections::BTreeMap;
@@ -16,7 +18,8 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 /// Every fault: `index-out-of-range`, `mig-unsupported`, `profile-unknown` (once for each name and group of
-/// like GPUs), `driver-too-old` where nobody knows the profiles of a GPU, `no-gpu-matched`.
+/// like GPUs), `layout-unplaceable` for starts and splits that a GPU does not have, `driver-too-old` where nobody
+/// knows the profiles of a GPU, `gpu-unlisted`, `no-gpu-matched`.
 pub fn resolve(layout: &Layout, node: &Node) -> Result<Target, Vec<Diagnostic>> {
     let mut faults = Vec::new();
     let mut notes = layout.notes.clone();
@@ -24,21 +27,25 @@ pub fn resolve(layout: &Layout, node: &Node) -> Result<Target, Vec<Diagnostic>> 
     let mut decided: BTreeMap<u32, &Rule> = BTreeMap::new();
     for rule in &layout.rules {
         let selected = select(rule, node, &mut faults);
-        if selected.is_empty() && !layout.rules.is_empty() {
-            notes.push(
-                Diagnostic::note(Reason::NoGpuMatched, no_match(rule, node)).at(Some(rule.place.clone())),
-            );
+        if selected.is_empty() {
+            notes.push(no_match(rule, layout, node));
         }
-        decided.extend(selected.into_iter().map(|index| (index, rule)));
+        notes.extend(not_here(rule, node));
+        for index in selected {
+            match layout.wins {
+                Wins::First => {
+                    decided.entry(index).or_insert(rule);
+                }
+                Wins::Last => {
+                    decided.insert(index, rule);
+                }
+            }
+        }
     }
-    if decided.is_empty() && faults.is_empty() {
-        let message = format!("none of the entries of '{}' matches a GPU of this node", layout.name);
-        let help = match models(&node.gpus.iter().collect::<Vec<_>>()) {
-            models if models.is_empty() => "this node has no GPU that answers".to_owned(),
-            models => format!("this node has {models}"),
-        };
-        faults
-            .push(Diagnostic::error(Reason::NoGpuMatched, message).at(Some(layout.place.clone())).help(help));
+    let mut unknown = Unknown::default();
+    let disables = layout.unlisted == Unlisted::Disable && node.gpus.iter().any(|gpu| gpu.mig.is_some());
+    if decided.is_empty() && faults.is_empty() && !disables {
+        nothing_matches(layout, node, &mut unknown, &mut faults);
     }
 
     let mut target = Target {
@@ -48,21 +55,24 @@ pub fn resolve(layout: &Layout, node: &Node) -> Result<Target, Vec<Diagnostic>> 
         untouched: Vec::new(),
         notes: Vec::new(),
     };
-    let mut unknown = Unknown::default();
     for gpu in &node.gpus {
-        let Some(rule) = decided.get(&gpu.index) else {
-            target.untouched.push(gpu.index);
-            continue;
-        };
-        if gpu.mig.is_none() {
-            without_mig(gpu, rule, &mut faults, &mut notes);
-        } else if let Some(resolved) = resolve_gpu(gpu, rule, &mut unknown, &mut faults) {
-            target.gpus.push(resolved);
+        match decided.get(&gpu.index) {
+            Some(rule) if gpu.mig.is_none() => without_mig(gpu, rule, layout, &mut faults, &mut notes),
+            Some(rule) => {
+                let resolved = resolve_gpu(gpu, node, rule, &mut unknown, &mut faults);
+                target.gpus.extend(resolved);
+                notes.extend(sharing(gpu, rule));
+            }
+            None if layout.unlisted == Unlisted::Disable && gpu.mig.is_some() => {
+                target.gpus.push(switched_off(gpu, &layout.place));
+            }
+            None => target.untouched.push(gpu.index),
         }
     }
     target.blocked =
         node.unavailable.iter().filter_map(|gpu| blocked(gpu, decided.get(&gpu.index)?)).collect();
     faults.extend(unknown.faults(node));
+    faults.extend(unlisted(layout, node, &target.untouched));
     if !faults.is_empty() {
         faults.sort_by_key(|fault| fault.place.as_ref().map(|place| (place.line, place.column)));
         return Err(faults);
@@ -72,64 +82,70 @@ pub fn resolve(layout: &Layout, node: &Node) -> Result<Target, Vec<Diagnostic>> 
     Ok(target)
 }
 
-/// The indexes of the GPUs that a rule selects, those that do not answer among them.
-fn select(rule: &Rule, node: &Node, faults: &mut Vec<Diagnostic>) -> Vec<u32> {
-    let matches = |gpu: &Gpu| rule.filters.is_empty() || rule.filters.iter().any(|f| f.matches(gpu.pci_id));
-    match &rule.devices {
-        Devices::All => {
-            let capable =
-                node.gpus.iter().filter(|gpu| gpu.mig.is_some() && matches(gpu)).map(|gpu| gpu.index);
-            // What a GPU that does not answer is cannot be told, so it is among all.
-            capable.chain(node.unavailable.iter().map(|gpu| gpu.index)).collect()
-        }
-        Devices::Indexes(indexes) => {
-            let mut selected = Vec::new();
-            for (index, place) in indexes {
-                let gpu = node.gpus.iter().find(|gpu| gpu.index == *index);
-                let unavailable = node.unavailable.iter().any(|gpu| gpu.index == *index);
-                match gpu {
-                    Some(gpu) if matches(gpu) => selected.push(*index),
-                    Some(_) => {}
-                    None if unavailable => selected.push(*index),
-                    None => faults.push(out_of_range(*index, node).at(Some(place.clone()))),
+/// Why no rule selects anything: the profiles that rules ask for, if that is all that is missing.
+fn nothing_matches(layout: &Layout, node: &Node, unknown: &mut Unknown, faults: &mut Vec<Diagnostic>) {
+    let mut told = false;
+    for rule in &layout.rules {
+        for gpu in node.gpus.iter().filter(|gpu| holds_but_for_profiles(&rule.matches, gpu, node)) {
+            for wish in &rule.matches.profiles {
+                told = true;
+                if gpu.profiles.is_empty() {
+                    faults.push(nobody_knows(gpu, rule));
+                } else {
+                    unknown.add(gpu, wish);
                 }
             }
-            selected
         }
     }
-}
-
-fn out_of_range(index: u32, node: &Node) -> Diagnostic {
-    let have = node.gpus.iter().map(|gpu| gpu.index).chain(node.unavailable.iter().map(|gpu| gpu.index));
-    let help = match have.max() {
-        None => "this node has no GPU".to_owned(),
-        Some(0) => "its only GPU is 0".to_owned(),
-        Some(last) => format!("its GPUs are 0 to {last}"),
-    };
-    Diagnostic::error(Reason::IndexOutOfRange, format!("this node has no GPU {index}")).help(help)
-}
-
-fn no_match(rule: &Rule, node: &Node) -> String {
-    let filters: Vec<String> = rule.filters.iter().map(ToString::to_string).collect();
-    match (&rule.devices, filters.as_slice()) {
-        (_, []) if node.gpus.is_empty() => "this node has no GPU that answers".to_owned(),
-        (_, []) => "this entry matches no GPU: none of this node can do MIG".to_owned(),
-        (_, [one]) => format!("this entry matches no GPU: none is {one}"),
-        (_, many) => format!("this entry matches no GPU: none is one of {}", many.join(", ")),
+    if told {
+        return;
     }
+    let message = format!("none of the entries of '{}' matches a GPU of this node", layout.name);
+    let help = match models(&node.gpus.iter().collect::<Vec<_>>()) {
+        models if models.is_empty() => "this node has no GPU that answers".to_owned(),
+        models => format!("this node has {models}"),
+    };
+    faults.push(Diagnostic::error(Reason::NoGpuMatched, message).at(Some(layout.place.clone())).help(help));
 }
 
-/// A GPU without MIG can only have been named by its index.
-fn without_mig(gpu: &Gpu, rule: &Rule, faults: &mut Vec<Diagnostic>, notes: &mut Vec<Diagnostic>) {
-    let place = match &rule.devices {
-        Devices::Indexes(indexes) => indexes.iter().find(|(index, _)| *index == gpu.index).map(|(_, p)| p),
-        Devices::All => None,
-    };
-    let place = Some(place.unwrap_or(&rule.place).clone());
+/// The refusal of a node with GPUs that the layout does not speak of, where it says so.
+fn unlisted(layout: &Layout, node: &Node, untouched: &[u32]) -> Option<Diagnostic> {
+    let capable = |index: &u32| node.gpus.iter().any(|gpu| gpu.index == *index && gpu.mig.is_some());
+    let missing: Vec<u32> = untouched.iter().copied().filter(capable).collect();
+    if layout.unlisted != Unlisted::Error || missing.is_empty() {
+        return None;
+    }
+    let verb = if missing.len() == 1 { "is" } else { "are" };
+    let message =
+        format!("{} {verb} not covered by '{}', which says 'unlisted: error'", indexes(missing), layout.name);
+    let fault = Diagnostic::error(Reason::GpuUnlisted, message).at(Some(layout.place.clone()));
+    Some(fault.help("add a rule for them, or write 'unlisted: keep' or 'unlisted: disable'"))
+}
+
+/// That programs are to share what this GPU holds, which nothing here can bring about yet.
+fn sharing(gpu: &Gpu, rule: &Rule) -> Option<Diagnostic> {
+    let first = rule.sharing.first()?;
+    let message = "sharing is checked, and not set up by this version";
+    let warning = Diagnostic::warning(Reason::SharingUnavailable, message).on_gpu(gpu.index);
+    Some(warning.at(Some(first.place.clone())).help("remove 'sharing' to apply the layout"))
+}
+
+/// A GPU without MIG can only have been named itself.
+fn without_mig(
+    gpu: &Gpu,
+    rule: &Rule,
+    layout: &Layout,
+    faults: &mut Vec<Diagnostic>,
+    notes: &mut Vec<Diagnostic>,
+) {
+    let place = Some(place_of(rule, gpu).clone());
     let message = format!("{} cannot do MIG", short_model(&gpu.model));
     match rule.wish {
-        Wish::On(_) => {
-            let help = "leave it out of 'devices'; 'all' means those that can";
+        Wish::On(_) | Wish::Symbolic(_) => {
+            let help = match layout.wins {
+                Wins::First => "leave it out of 'match'; 'match: all' means those that can",
+                Wins::Last => "leave it out of 'devices'; 'all' means those that can",
+            };
             faults.push(
                 Diagnostic::error(Reason::MigUnsupported, message).on_gpu(gpu.index).at(place).help(help),
             );
@@ -149,135 +165,63 @@ fn blocked(gpu: &UnavailableGpu, rule: &Rule) -> Option<Blocked> {
     Some(Blocked { index: gpu.index, diagnostic: diagnostic.at(Some(rule.place.clone())) })
 }
 
+fn nobody_knows(gpu: &Gpu, rule: &Rule) -> Diagnostic {
+    let message = format!(
+        "nobody knows the profiles of {}: its driver lists none and the table does not have it",
+        short_model(&gpu.model)
+    );
+    let help = "switch MIG on first with a layout that asks for no instances, then apply this one";
+    Diagnostic::error(Reason::DriverTooOld, message).on_gpu(gpu.index).at(Some(rule.place.clone())).help(help)
+}
+
+fn switched_off(gpu: &Gpu, place: &Place) -> GpuTarget {
+    let (index, uuid, place) = (gpu.index, gpu.uuid.clone(), place.clone());
+    GpuTarget { index, uuid, place, mig: false, wanted: Vec::new(), provisional: false }
+}
+
 fn resolve_gpu(
     gpu: &Gpu,
+    node: &Node,
     rule: &Rule,
     unknown: &mut Unknown,
     faults: &mut Vec<Diagnostic>,
 ) -> Option<GpuTarget> {
+    let empty = matches!(&rule.wish, Wish::On(wanted) if wanted.is_empty());
+    if gpu.profiles.is_empty() && rule.wish != Wish::Off && !(empty && rule.pool.is_none()) {
+        faults.push(nobody_knows(gpu, rule));
+        return None;
+    }
+    let pooled = rule.pool.iter().flat_map(|pool| &pool.profiles);
+    let shared = rule.sharing.iter().filter_map(|sharing| sharing.profile.as_ref());
+    for wish in pooled.chain(shared) {
+        if wanted::find(gpu, wish.name).is_none() {
+            unknown.add(gpu, wish);
+        }
+    }
     let wanted = match &rule.wish {
         Wish::Off => Vec::new(),
-        Wish::On(wanted) => {
-            if !wanted.is_empty() && gpu.profiles.is_empty() {
-                let message = format!(
-                    "nobody knows the profiles of {}: its driver lists none and the table does not have it",
-                    short_model(&gpu.model)
-                );
-                let help =
-                    "switch MIG on first with a layout that asks for no instances, then apply this one";
-                faults.push(
-                    Diagnostic::error(Reason::DriverTooOld, message)
-                        .on_gpu(gpu.index)
-                        .at(Some(rule.place.clone()))
-                        .help(help),
-                );
+        Wish::On(wanted) => wanted::resolve(gpu, &node.driver, wanted, unknown, faults)?,
+        Wish::Symbolic(symbol) => {
+            let wanted = wanted::symbolic(gpu, &node.driver, *symbol);
+            if wanted.is_empty() {
+                let message =
+                    format!("{} has no plain profile for '{}'", short_model(&gpu.model), symbol.word());
+                let fault = Diagnostic::error(Reason::ProfileUnknown, message).on_gpu(gpu.index);
+                let help = "name its profiles, as `migctl status --json` lists them";
+                faults.push(fault.at(Some(rule.place.clone())).help(help));
                 return None;
             }
-            resolve_wanted(gpu, wanted, unknown)?
+            wanted
         }
     };
     Some(GpuTarget {
         index: gpu.index,
         uuid: gpu.uuid.clone(),
         place: rule.place.clone(),
-        mig: matches!(rule.wish, Wish::On(_)),
+        mig: rule.wish != Wish::Off,
         provisional: !wanted.is_empty() && gpu.profiles_from == ProfileSource::Table,
         wanted,
     })
-}
-
-fn resolve_wanted(gpu: &Gpu, wanted: &[Wanted], unknown: &mut Unknown) -> Option<Vec<WantedProfile>> {
-    let mut profiles: BTreeMap<u32, WantedProfile> = BTreeMap::new();
-    let mut known = true;
-    for wish in wanted {
-        let Some(profile) = find(gpu, wish.name) else {
-            unknown.add(gpu, wish);
-            known = false;
-            continue;
-        };
-        let entry = profiles.entry(profile.id).or_insert_with(|| WantedProfile {
-            profile_id: profile.id,
-            profile: profile.name,
-            instances: Vec::new(),
-            loose: Vec::new(),
-        });
-        match wish.name.compute {
-            None => entry.instances.extend((0..wish.count).map(|_| vec![profile.slices])),
-            Some(compute) => entry.loose.extend((0..wish.count).map(|_| compute)),
-        }
-        entry.loose.sort_unstable_by(|a, b| b.cmp(a));
-    }
-    known.then(|| profiles.into_values().collect())
-}
-
-/// The profile of that name, if its compute instance is one that can be had.
-fn find(gpu: &Gpu, name: ProfileName) -> Option<&GiProfile> {
-    let profile = gpu.profiles.iter().find(|profile| profile.name == name.whole())?;
-    let compute = name.compute.unwrap_or(profile.slices);
-    compute_sizes(profile.slices).any(|size| size == compute).then_some(profile)
-}
-
-/// Names that GPUs do not have: one fault for each name and group of GPUs with the same profiles.
-#[derive(Default)]
-struct Unknown {
-    groups: Vec<(Wanted, Vec<u32>)>,
-}
-
-impl Unknown {
-    fn add(&mut self, gpu: &Gpu, wish: &Wanted) {
-        match self.groups.iter_mut().find(|(other, _)| other == wish) {
-            Some((_, indexes)) => indexes.push(gpu.index),
-            None => self.groups.push((wish.clone(), vec![gpu.index])),
-        }
-    }
-
-    fn faults(self, node: &Node) -> Vec<Diagnostic> {
-        let mut faults = Vec::new();
-        for (wish, indexes) in self.groups {
-            let gpus: Vec<&Gpu> = node.gpus.iter().filter(|gpu| indexes.contains(&gpu.index)).collect();
-            let mut likes: Vec<Vec<&Gpu>> = Vec::new();
-            for gpu in gpus {
-                let names = |gpu: &Gpu| gpu.profiles.iter().map(|p| p.name).collect::<Vec<_>>();
-                let same = |group: &&mut Vec<&Gpu>| group.first().is_some_and(|g| names(g) == names(gpu));
-                match likes.iter_mut().find(same) {
-                    Some(group) => group.push(gpu),
-                    None => likes.push(vec![gpu]),
-                }
-            }
-            faults.extend(likes.iter().filter_map(|group| unknown(&wish, group)));
-        }
-        faults
-    }
-}
-
-fn unknown(wish: &Wanted, group: &[&Gpu]) -> Option<Diagnostic> {
-    let gpu = group.first()?;
-    let verb = if group.len() == 1 { "has" } else { "have" };
-    let message = format!(
-        "{} ({}) {verb} no profile {}",
-        indexes(group.iter().map(|g| g.index)),
-        models(group),
-        wish.name
-    );
-    let mut names: Vec<ProfileName> = gpu.profiles.iter().map(|p| p.name).collect();
-    names.sort_unstable();
-    let list: Vec<String> = names.iter().map(ToString::to_string).collect();
-    let mut help = format!("its profiles are {}", list.join(", "));
-    let whole = gpu.profiles.iter().find(|p| p.name == wish.name.whole());
-    let near = match whole {
-        // The profile is there, but not with compute instances of that size.
-        Some(profile) => {
-            let sizes: Vec<String> = compute_sizes(profile.slices)
-                .map(|size| profile.name.with_compute(size).to_string())
-                .collect();
-            help = format!("an instance of {} is split into {}", profile.name, sizes.join(", "));
-            near::words(&wish.name.to_string(), sizes.iter().map(String::as_str))
-        }
-        None => near::profiles(wish.name, names),
-    };
-    let fault = Diagnostic::error(Reason::ProfileUnknown, message).at(Some(wish.place.clone()));
-    let fault = if group.len() == 1 { fault.on_gpu(gpu.index) } else { fault };
-    Some(fault.near(near).help(help))
 }
 
 /// The GPUs that no rule selects, as one note.
@@ -307,7 +251,7 @@ pub(crate) fn indexes(all: impl IntoIterator<Item = u32>) -> String {
 }
 
 /// The models of these GPUs, each once.
-fn models(gpus: &[&Gpu]) -> String {
+pub(crate) fn models(gpus: &[&Gpu]) -> String {
     let mut models: Vec<&str> = Vec::new();
     for gpu in gpus {
         let model = short_model(&gpu.model);

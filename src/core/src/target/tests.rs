@@ -1,3 +1,6 @@
+mod native;
+mod shipped;
+
 use super::*;
 use crate::{
     diagnostic::Severity,

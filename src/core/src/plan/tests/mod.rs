@@ -5,6 +5,7 @@ mod cases;
 mod modes;
 mod oracles;
 mod properties;
+mod written;
 
 use super::*;
 use crate::{
@@ -39,6 +40,7 @@ fn wish(gpu: &Gpu, text: &str) -> GpuTarget {
                 profile: profile.name,
                 instances: vec![],
                 loose: vec![],
+                placed: vec![],
             });
             wanted.len() - 1
         });

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const TRANSITIONS: &str = include_str!("../../../tests/data/transitions-7slice.csv");
 const MULTISETS: &str = include_str!("../../../tests/data/multisets-7slice.txt");
 
-fn states(gpu: &Gpu, shorts: &[&str]) -> Vec<Vec<Placed>> {
+pub(super) fn states(gpu: &Gpu, shorts: &[&str]) -> Vec<Vec<Placed>> {
     let ids: Vec<u32> = shorts.iter().map(|short| named(&gpu.profiles, short).id).collect();
     Geometry::new(&gpu.profiles, 580).unwrap().states(&ids)
 }
@@ -36,6 +36,7 @@ fn multisets(gpu: &Gpu, states: &[Vec<Placed>]) -> Vec<GpuTarget> {
                     profile: profile.name,
                     instances: vec![vec![profile.slices]; count],
                     loose: vec![],
+                    placed: vec![],
                 }
             })
             .collect(),
@@ -44,7 +45,7 @@ fn multisets(gpu: &Gpu, states: &[Vec<Placed>]) -> Vec<GpuTarget> {
     seen.into_iter().map(wish).collect()
 }
 
-fn make_one(node: &Node, wish: &GpuTarget) -> Result<Plan, Vec<Diagnostic>> {
+pub(super) fn make_one(node: &Node, wish: &GpuTarget) -> Result<Plan, Vec<Diagnostic>> {
     let target = Target {
         layout: "oracle".into(),
         gpus: vec![wish.clone()],
@@ -57,13 +58,13 @@ fn make_one(node: &Node, wish: &GpuTarget) -> Result<Plan, Vec<Diagnostic>> {
 
 /// A state with what the planner weighs, found without it: how much is creatable beside it, and its instances
 /// by (start, profile id).
-struct Weighed {
+pub(super) struct Weighed {
     state: Vec<Placed>,
     openness: usize,
     starts: Vec<(u32, u32)>,
 }
 
-fn weigh(gpu: &Gpu, state: &[Placed]) -> Weighed {
+pub(super) fn weigh(gpu: &Gpu, state: &[Placed]) -> Weighed {
     let geometry = Geometry::new(&gpu.profiles, 580).unwrap();
     let plain = gpu.profiles.iter().filter(|p| p.name.attribute == crate::profile::Attribute::Plain);
     let mut starts: Vec<(u32, u32)> = state.iter().map(|p| (p.placement.start, p.profile_id)).collect();
@@ -76,7 +77,11 @@ fn weigh(gpu: &Gpu, state: &[Placed]) -> Weighed {
 }
 
 /// How many are kept and where all lie in the end, by looking at every state of the wanted multiset.
-fn best_by_force(now: &[Placed], wish: &GpuTarget, states: &[Weighed]) -> (usize, Vec<(u32, u32)>) {
+pub(super) fn best_by_force(
+    now: &[Placed],
+    wish: &GpuTarget,
+    states: &[Weighed],
+) -> (usize, Vec<(u32, u32)>) {
     let wanted = |state: &[Placed]| {
         wish.wanted.iter().map(|w| w.instances.len()).sum::<usize>() == state.len()
             && wish
@@ -178,6 +183,11 @@ fn the_peers_multisets_are_judged_right() {
         );
         let file = layout::parse(&text, "t").unwrap();
         let target = target::resolve(file.find("one").unwrap(), &node).unwrap();
+        // Written in migd's form it is the same.
+        let native = layout::write::native(&file.layouts);
+        let again = layout::parse(&native, "t").unwrap_or_else(|faults| panic!("{native}{faults:#?}"));
+        let own = target::resolve(again.find("one").unwrap(), &node).unwrap();
+        assert_eq!(own.gpus[0].wanted, target.gpus[0].wanted, "{row}");
         match make(&node, &target, &Policy::default()) {
             Ok(plan) => {
                 assert!(expected, "{row}: {}", after(&plan.gpus[0]));
