@@ -36,7 +36,7 @@ use std::{
 /// First word of every state file.
 const MAGIC: u64 = 0x6e76_6d6c_7369_6d01;
 /// Counts up whenever the layout of the file changes; a file of another version is refused.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// How often a reader tries without the lock while writers overtake it.
 const READ_TRIES: u32 = 64;
 /// How long anyone waits for a GPU's lock. Holders keep it for microseconds; only a stopped one takes longer.

@@ -59,6 +59,10 @@ pub struct GpuState {
     pub persistence: u32,
     /// NVML_COMPUTEMODE_*.
     pub compute_mode: u32,
+    /// How long one process computes before the next: 0 default, 1 short, 2 medium, 3 long.
+    pub timeslice: u32,
+    /// Keeps the words together.
+    pub gap: u32,
     /// 1 while something computes on the whole GPU (`off*`, `on*`).
     pub busy: u32,
     /// 1 once it has fallen off the bus.

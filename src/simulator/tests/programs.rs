@@ -128,6 +128,37 @@ fn the_stand_in_resets_what_no_one_uses_and_refuses_the_rest_by_name() {
 }
 
 #[test]
+fn the_stand_in_sets_modes_and_time_slices() {
+    let node = Node::new("2xa100-40gb");
+    ended(
+        &node.smi(&["-c", "EXCLUSIVE_PROCESS", "-i", "1"]),
+        0,
+        "Set compute mode to EXCLUSIVE_PROCESS for GPU 0000",
+    );
+    ended(&node.smi(&["--compute-mode=0"]), 0, "Set compute mode to DEFAULT");
+    ended(&node.smi(&["-pm", "1"]), 0, "Enabled persistence mode");
+    ended(&node.smi(&["--persistence-mode=DISABLED"]), 0, "Disabled persistence mode");
+    ended(&node.smi(&["compute-policy", "-i", "1", "--set-timeslice=2"]), 0, "MEDIUM");
+    ended(&node.smi(&["compute-policy", "-l"]), 0, "GPU 0: Timeslice DEFAULT\nGPU 1: Timeslice MEDIUM");
+    ended(&node.smi(&["-r", "-i", "1"]), 0, "");
+    ended(&node.smi(&["compute-policy", "--list"]), 0, "GPU 1: Timeslice DEFAULT");
+    // A GPU in MIG mode has no compute mode but the default one.
+    ended(&node.simulator("set", &["0", "1g@0"]), 0, "");
+    ended(&node.smi(&["-c", "3", "-i", "0"]), 3, "Not Supported");
+    ended(&node.simulator("fault", &["add", "fn=nvmlDeviceSetPersistenceMode code=IN_USE"]), 0, "");
+    ended(&node.smi(&["-pm", "1"]), 255, "Unable to set the persistence mode for GPU 0000");
+    for refused in [
+        &["-c"][..],
+        &["-c", "4"],
+        &["-pm", "x"],
+        &["compute-policy"],
+        &["compute-policy", "--set-timeslice=9"],
+    ] {
+        ended(&node.smi(refused), 2, "stand-in for nvidia-smi");
+    }
+}
+
+#[test]
 fn the_stand_in_without_a_node_has_no_driver() {
     let output =
         Command::new(program("nvidia-smi")).arg("-L").env_remove("NVML_SIMULATOR_STATE").output().unwrap();

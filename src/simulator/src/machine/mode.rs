@@ -88,6 +88,7 @@ impl Board<'_> {
         switch(state, mode);
         state.busy = 0;
         state.compute_mode = COMPUTE_MODE_DEFAULT;
+        state.timeslice = 0;
         state.resets = state.resets.wrapping_add(1);
     }
 
