@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 export PATH := $(CURDIR)/target/tools/bin:$(PATH)
 
-.PHONY: demo test lint build bench clean
+.PHONY: demo test lint build bench install-simulator clean
 
 demo:
 	scripts/setup demo
@@ -29,6 +29,13 @@ bench:
 	scripts/setup test
 	cargo build --workspace --release
 	cargo bench --workspace
+
+# The simulator alone, for people who test other GPU software.
+PREFIX ?= /usr/local
+install-simulator:
+	scripts/setup demo
+	cargo build --release -p nvml-simulator
+	scripts/install-simulator target/release "$(PREFIX)"
 
 clean:
 	cargo clean

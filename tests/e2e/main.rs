@@ -7,6 +7,7 @@ mod check;
 mod command_line;
 mod docs;
 mod events;
+mod examples;
 mod faults;
 mod functions;
 mod holders;
